@@ -269,6 +269,23 @@ def test_an_error_is_that_of_whom_it_belongs_to(task, shared) -> None:
     assert [caller.found[0][0].text for caller in others] == [one.text for [one] in task.nbest(lines, beam=1)]
 
 
+def test_an_error_before_the_search_ends_no_thread(task, shared, monkeypatch) -> None:
+    own = in_company(task, shared)
+
+    def refuse(*given: object) -> object:
+        raise RegardError("no room")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("regard.serving.search.strategy", refuse)
+        for _ in range(4):  # more often than there are threads
+            caller = Caller(own, texts(1, seed=1), beam=1)
+            caller.join(20)
+            assert str(caller.error) == "no room"
+    caller = Caller(own, texts(1, seed=1), beam=1)
+    caller.join(20)
+    assert caller.found == task.nbest(texts(1, seed=1), beam=1)
+
+
 def test_what_waits_is_told_that_the_server_ends(slow) -> None:
     own, shared, step = slow
     callers = [Caller(own, texts(4, seed=n), beam=1) for n in range(3)]

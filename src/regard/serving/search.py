@@ -335,24 +335,31 @@ class SharedSearch:
 
     def _fill(self, batches: dict[_Kind, _Batch]) -> None:
         """Take what waits into this thread's batches."""
-        threads = len(self._threads)
         for kind, waiting in list(self._waiting.items()):
             waiting.forget()
             if waiting:
-                batch = batches.get(kind)
-                first = next(waiting.groups())
-                alone = first.alone
-                if batch is None:
-                    times = [one.time for one in batches.values()]
-                    batch = batches[kind] = _Batch(first, min(times, default=0.0) - (BURST if kind.short else 0.0))
-                room = 0 if alone and batch.sentences else batch.scheduler.room
-                share = math.ceil(waiting.cost / threads)
-                for group, place in waiting.take(min(room, share), not batch.sentences):
-                    batch.put(next(self._numbers), group, place)
-                    if alone:
-                        break
+                try:
+                    self._fill_one(batches, kind, waiting)
+                except Exception as error:  # the model cannot search so
+                    for group in list(waiting.groups()):
+                        group.fail(error)
+                    waiting.forget()
             if not waiting:
                 del self._waiting[kind]
+
+    def _fill_one(self, batches: dict[_Kind, _Batch], kind: _Kind, waiting: _Waiting) -> None:
+        batch = batches.get(kind)
+        first = next(waiting.groups())
+        alone = first.alone
+        if batch is None:
+            times = [one.time for one in batches.values()]
+            batch = batches[kind] = _Batch(first, min(times, default=0.0) - (BURST if kind.short else 0.0))
+        room = 0 if alone and batch.sentences else batch.scheduler.room
+        share = math.ceil(waiting.cost / len(self._threads))
+        for group, place in waiting.take(min(room, share), not batch.sentences):
+            batch.put(next(self._numbers), group, place)
+            if alone:
+                break
 
     def _advance(self, batches: dict[_Kind, _Batch], kind: _Kind, batch: _Batch) -> None:
         begun = time.perf_counter()
