@@ -176,6 +176,9 @@ def test_a_memory_is_used_where_it_is_asked_for(running) -> None:
         ({"texts": ["a" * 20_001]}, 413, "20,000 characters"),
         ({"texts": ["a" * 20_000] * 6}, 413, "100,000 characters"),
         ({"texts": ["<a"], "markup": "xml"}, 400, "XML"),
+        ({"texts": ["a"], "markup": "html", "alternatives": 1}, 400, "alternatives"),
+        ({"texts": ["a"], "markup": "html", "details": True}, 400, "details"),
+        ({"texts": ["a"], "markup": "xml", "prefixes": ["Ein"]}, 400, "prefixes"),
     ],
 )
 def test_what_is_wrong_is_said(running, fields, status: int, said: str) -> None:

@@ -201,7 +201,7 @@ class ServiceSite:
 
     async def metrics(self, request: Request) -> Response:
         """What is counted."""
-        return Response(self._metrics.text(), media_type=CONTENT_TYPE)
+        return Response(await asyncio.to_thread(self._metrics.text), media_type=CONTENT_TYPE)
 
     async def openapi(self, request: Request) -> Response:
         """The native interface, described."""

@@ -219,9 +219,10 @@ class JobRunner:
 
 
 def _tell(error: Exception) -> None:
-    """Log a fault by its kind and place: its message may have words of a document."""
+    """Log a fault by its kind and place: its message may have words of a document, unless it is of the store."""
     at = error.__traceback__
     while at and at.tb_next:
         at = at.tb_next
     place = f" at {at.tb_frame.f_code.co_filename}:{at.tb_lineno}" if at else ""
-    _LOG.error("a document met a fault: %s%s", type(error).__name__, place)
+    what = str(error) if isinstance(error, ServiceError) else type(error).__name__
+    _LOG.error("a document met a fault: %s%s", what, place)

@@ -238,7 +238,7 @@ class TranslationService:
         """Forget a document."""
         await self._work(call, lambda: self.jobs.delete(name))
 
-    async def memory(self, source: str, target: str, call: Call) -> ClientMemory:
+    def memory(self, source: str, target: str, call: Call) -> ClientMemory:
         """The client's translation memory of a direction."""
         [hop, *more] = self.models.route(source, target)
         if more:
@@ -284,6 +284,8 @@ class TranslationService:
             raise ServiceError(400, f"beam: expected 1 to {limits.beam}")
         if request.prefixes and len(request.prefixes) != len(request.texts):
             raise ServiceError(400, "prefixes: expected one for each text")
+        if request.markup != "text" and (request.alternatives or request.details or request.prefixes):
+            raise ServiceError(400, "alternatives, details and prefixes are for texts without markup")
         self._refuse_over(call, characters)
         return characters
 

@@ -42,6 +42,7 @@ def test_google_translates_html_where_nothing_else_is_said(site: Site) -> None:
 def test_google_detects_and_lists(site: Site) -> None:
     first = [{"language": "en", "confidence": 0.75, "isReliable": True}]
     assert site.json(f"{GOOGLE}/detect", {"q": ["a", "b"]}).json == {"data": {"detections": [first, first]}}
+    assert site.json(f"{GOOGLE}/detect", {"q": ["a"] * 129}).status == 400
     listed = site.ask("GET", f"{GOOGLE}/languages?target=en").json["data"]["languages"]
     assert {"language": "de", "name": "German"} in listed
 

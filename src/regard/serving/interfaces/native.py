@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -253,23 +254,23 @@ class NativeInterface:
 
     async def memory(self, asked: DirectionFields, call: Call) -> object:
         """How many texts the client's translation memory has."""
-        memory = await self._service.memory(asked.source, asked.target, call)
-        return {"texts": memory.count()}
+        memory = self._service.memory(asked.source, asked.target, call)
+        return {"texts": await asyncio.to_thread(memory.count)}
 
     async def remember(self, asked: MemoryFields, call: Call) -> object:
         """Remember translations; a request with ``memory`` takes those of the same texts and sentences."""
-        memory = await self._service.memory(asked.source, asked.target, call)
-        memory.add(asked.pairs)
-        return {"texts": memory.count()}
+        memory = self._service.memory(asked.source, asked.target, call)
+        await asyncio.to_thread(memory.add, asked.pairs)
+        return {"texts": await asyncio.to_thread(memory.count)}
 
     async def forget(self, asked: DirectionFields, call: Call) -> object:
         """Forget the translation memory of a direction."""
-        (await self._service.memory(asked.source, asked.target, call)).delete()
+        await asyncio.to_thread(self._service.memory(asked.source, asked.target, call).delete)
         return None
 
     async def usage(self, asked: Fields, call: Call) -> object:
         """Characters of this month."""
-        characters, limit = self._service.usage(call)
+        characters, limit = await asyncio.to_thread(self._service.usage, call)
         return {"characters": characters, "limit": limit}
 
 
@@ -326,6 +327,6 @@ def _terminology(terms: list[TermFields]) -> Terminology | None:
     if not terms:
         return None
     try:
-        return Terminology(TermList(tuple(f"{one.source}\t{one.target}" for one in terms)))
+        return Terminology(TermList(tuple(f" {one.source}\t{one.target}" for one in terms)))  # no line is a comment
     except RegardError as error:
         raise ServiceError(400, f"terms: {error.message}") from None

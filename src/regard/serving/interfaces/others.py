@@ -14,6 +14,8 @@ from regard.serving.interfaces.interface import Fields, Interface, Operation
 from regard.serving.languages import language_name
 from regard.serving.markup import has_numbered_tags
 
+MOST_DETECTED = 128
+"""Texts whose language is detected at once, as many as Google takes."""
 RELIABLE = 0.5
 """How probable a language is that Google calls reliable."""
 
@@ -47,7 +49,7 @@ class GoogleFields(Fields):
 class GoogleTextFields(Fields):
     """What Google reads to detect a language."""
 
-    q: Annotated[Texts, Field(min_length=1)]
+    q: Annotated[Texts, Field(min_length=1, max_length=MOST_DETECTED)]
 
 
 class DeeplxFields(Fields):
