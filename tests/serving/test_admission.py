@@ -56,6 +56,14 @@ def test_whoever_comes_alone_enters_and_calls_have_a_number(clock) -> None:
         assert refusal(door, 1).status == 429
 
 
+def test_who_was_accepted_is_not_held_up_by_all_that_are_shorter(clock) -> None:
+    door, second = Admission(10.0, 100), int(FIRST)
+    with door.enter(8 * second), door.enter(4 * second), door.enter(3 * second):
+        assert refusal(door, 2 * second).retry_after == 2
+        with door.enter(second // 2):
+            assert door.calls == 4
+
+
 def test_a_call_that_fails_leaves_room_and_is_no_work_done(clock) -> None:
     door = Admission(10.0, 10)
 

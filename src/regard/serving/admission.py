@@ -18,6 +18,11 @@ FIRST = 2_000.0
 MEMORY = 20.0
 """Seconds of work after which what was measured counts a third."""
 
+MOST = 1.5
+"""Times the seconds that all accepted work may take: one that is accepted waits for shorter ones that come later."""
+LIGHT = 0.05
+"""Share of the seconds that a call may take which comes in even so."""
+
 
 class Admission:
     """Lets calls in that are answered within so many seconds, about; others are told when to ask again.
@@ -63,9 +68,12 @@ class Admission:
         """
         self.refuse_ending()
         with self._lock:
-            seconds = (characters + sum(min(one, characters) for one in self._sizes)) / self.speed
-            if self.calls and (seconds > self._seconds or self.calls >= self._calls):
-                after = max(1, math.ceil(min(self.characters / self.speed, seconds - self._seconds)))
+            own, sizes = characters / self.speed, [one / self.speed for one in self._sizes]
+            over = own + sum(min(one, own) for one in sizes) - self._seconds
+            if own > LIGHT * self._seconds:  # of a call that came alone no more counts than may wait
+                over = max(over, own + sum(min(one, self._seconds) for one in sizes) - MOST * self._seconds)
+            if self.calls and (over > 0 or self.calls >= self._calls):
+                after = max(1, math.ceil(min(sum(sizes), over)))
                 raise ServiceError(429, f"the server is busy; ask again in {after} s", after)
             if not self.calls:
                 self._since = time.monotonic()

@@ -82,10 +82,11 @@ def serve(
     from regard.serving.store import Store, data_folder
     from regard.serving.store.jobs import LARGEST
     from regard.system import kernels
-    from regard.system.processor import usable_cores
+    from regard.system.processor import share_arena, usable_cores
 
     if not 0 < document_mebibytes * MEBIBYTE <= LARGEST:
         raise UsageError(f"expected 1 to {LARGEST // MEBIBYTE}", Option("document_mebibytes"))
+    share_arena()
     cores = threads or usable_cores()
     loops = min(cores, MOST_LOOPS)
     kernels.use_threads(max(1, cores // loops))
