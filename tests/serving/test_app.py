@@ -213,6 +213,9 @@ def test_a_document_is_a_job(running) -> None:
     assert b"<b>Tier</b>" in result.content
     assert "a.de.html" in result.headers["content-disposition"]
     assert running.get(path, Document_Secret="another").status == 404
+    assert running.get(path).json == {"error": "the request lacks the header Document-Secret"}
+    no_file = running.post("/v1/documents", {"file": "<p>a</p>", "target": "de"})
+    assert (no_file.status, no_file.json) == (400, {"error": "file: expected one file in a form"})
     assert running.ask("DELETE", path, **secret).status == 204
     assert running.get(path, **secret).status == 404
 

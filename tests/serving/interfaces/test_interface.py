@@ -100,6 +100,8 @@ def test_body_goes_before_query_and_path_before_both(site: Site) -> None:
     assert found.status == 201
     assert {name: found.json[name] for name in ("name", "q", "count")} == {"name": "path", "q": "y", "count": 2}
     assert found.json["base_url"] == f"{site.url}/"
+    found = site.json("/echo/path", {"q": "y"}, "PUT", X_Forwarded_Proto="https")
+    assert found.json["base_url"] == f"{site.url}/".replace("http:", "https:")
 
 
 def test_a_header_may_be_a_field(site: Site) -> None:

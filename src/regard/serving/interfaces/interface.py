@@ -164,7 +164,10 @@ class Interface:
     def _sentence(self, first: ErrorDetails) -> str:
         where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or part.isidentifier())
         if first["type"] == "missing":
-            return self.missing.format(where)
+            header = next((one.title() for one, name in HEADERS.items() if name == where), "")
+            return f"the request lacks the header {header}" if header else self.missing.format(where)
+        if first["type"] == "is_instance_of":
+            return f"{where}: expected one file in a form"
         if first["type"] == "value_error":
             return f"{where}: {first['ctx']['error']}" if where else str(first["ctx"]["error"])
         return f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}"
@@ -220,12 +223,13 @@ async def read_fields(request: Request, most_bytes: int = MOST_BYTES) -> dict[st
         body = await _multipart(options, chunks)
     else:
         body = _parse(kind, b"".join([chunk async for chunk in chunks]))
+    scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme  # a proxy's
     return {
         **_form(request.scope.get("query_string", b"")),
         **body,
         **{name: request.headers[header] for header, name in HEADERS.items() if header in request.headers},
         **request.path_params,
-        "base_url": str(request.base_url),
+        "base_url": str(request.base_url.replace(scheme=scheme)),
     }
 
 
