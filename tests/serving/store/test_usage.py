@@ -1,5 +1,7 @@
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -44,6 +46,24 @@ def test_a_second_later_they_are_written_and_at_the_end(tmp_path: Path, monkeypa
     assert (timer := store.usage._timer) is None or timer.join() is None
     assert sum(row[2] for row in rows(store)) == 10
     store.close()
+
+
+def test_whoever_counts_waits_for_no_disk(tmp_path: Path, monkeypatch) -> None:
+    with closing(Store.open(tmp_path)) as store:
+        store.usage.add(0, 5)
+        begun, write = Event(), store.database.write
+        with write():
+            monkeypatch.setattr(store.database, "write", lambda: (begun.set(), write())[1])
+            flushing = Thread(target=store.usage.flush)
+            flushing.start()
+            assert begun.wait(20)
+            store.usage.add(0, 7)
+            assert store.usage.of(0) == 12
+            assert flushing.is_alive()
+        flushing.join()
+        assert store.usage.of(0) == 12
+        store.usage.flush()
+        assert [characters for _, _, characters in rows(store)] == [12]
 
 
 def test_what_cannot_be_written_now_is_kept(store: Store, monkeypatch) -> None:

@@ -18,7 +18,7 @@ class Usage:
     """Counts characters; they are written a second later, many at once."""
 
     def __init__(self, database: Database) -> None:
-        self._database, self._lock = database, Lock()
+        self._database, self._lock, self._writing = database, Lock(), Lock()
         self._counts = dict[tuple[int, str], int]()
         self._timer: Timer | None = None
 
@@ -40,15 +40,19 @@ class Usage:
 
     def flush(self) -> None:
         """Write what was counted; where that is impossible now, it is kept for the next time."""
-        with self._lock:
-            if self._timer:
-                self._timer.cancel()
-            self._timer = None
+        with self._writing:  # and whoever counts meanwhile waits for no disk
+            with self._lock:
+                if self._timer:
+                    self._timer.cancel()
+                self._timer, counts = None, dict(self._counts)
             with suppress(ServiceError):
                 with self._database.write() as connection:
-                    for (key, when), characters in self._counts.items():
+                    for (key, when), characters in counts.items():
                         count(connection, key, characters, when)
-                self._counts.clear()
+                with self._lock:
+                    for name, characters in counts.items():
+                        self._counts[name] -= characters
+                    self._counts = {name: left for name, left in self._counts.items() if left}
 
 
 def count(connection: sqlite3.Connection, key: int, characters: int, when: str | None = None) -> None:
