@@ -76,15 +76,17 @@ class _Group:
     costs: Sequence[int]
     order: deque[int] = field(init=False)
     cost: int = field(init=False)
+    left: int = field(init=False)
     due: float = field(init=False)
     found: list[list[Hypothesis] | None] = field(init=False)
+    lock: threading.Lock = field(default_factory=threading.Lock)
     ended: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
     alone: bool = False
 
     def __post_init__(self) -> None:
         self.order = deque(sorted(range(len(self.given)), key=lambda place: -self.costs[place]))
-        self.found, self.cost = [None] * len(self.given), sum(self.costs)
+        self.found, self.cost, self.left = [None] * len(self.given), sum(self.costs), len(self.given)
         self.due = time.monotonic() + self.cost / PACE
 
     @property
@@ -115,8 +117,9 @@ class _Group:
 
     def put(self, place: int, found: list[Hypothesis]) -> None:
         """Note what was found of a sentence."""
-        self.found[place] = found
-        if None not in self.found:
+        with self.lock:
+            self.found[place], self.left = found, self.left - 1
+        if not self.left:
             self.ended.set()
 
 
