@@ -252,7 +252,7 @@ class Job:
 class Service(Protocol):
     """What interfaces call. Everything may raise a RegardError (400) or a ServiceError."""
 
-    def admit(self, secret: str | None, client: str, seconds: float | None = None) -> Call:
+    def admit(self, secret: str | None, client: str) -> Call:
         """The call of a client with this key, or none.
 
         Raises:
@@ -295,6 +295,6 @@ class Service(Protocol):
         """Characters that the key had translated this month, and how many it may."""
 
 
-def client_texts(texts: Sequence[str]) -> int:
+def count_characters(texts: Sequence[str]) -> int:
     """Characters of texts, as usage counts them."""
     return sum(map(len, texts))

@@ -13,7 +13,17 @@ from threading import Event, Lock, Semaphore, Thread
 from regard.documents.kinds import read_document
 from regard.documents.segment import Segment
 from regard.documents.translate import SegmentAnswer, report, write_document
-from regard.serving.core import NO_KEY, Call, CallEnded, DocumentRequest, Job, JobName, Key, ServiceError, client_texts
+from regard.serving.core import (
+    NO_KEY,
+    Call,
+    CallEnded,
+    DocumentRequest,
+    Job,
+    JobName,
+    Key,
+    ServiceError,
+    count_characters,
+)
 from regard.serving.store import Store
 from regard.serving.store.jobs import Lease, LeaseLost
 from regard.serving.store.keys import refuse_over
@@ -167,7 +177,7 @@ class JobRunner:
         document = read_document(request.content, request.kind or "", request.name)
         segments, begun = document.segments, time.monotonic()
         if len(segments) != lease.segments:
-            characters, done = client_texts([one.text for one in segments]), 0
+            characters, done = count_characters([one.text for one in segments]), 0
             refuse_over(lease.key, self._store.usage.of(lease.key.id), characters)
             if request.source is None and self._guess:
                 text = " ".join(one.text for one in segments[:GUESSED])[:GUESSED]

@@ -29,7 +29,7 @@ from regard.serving.core import (
     ServiceError,
     TextTranslation,
     TranslationRequest,
-    client_texts,
+    count_characters,
 )
 from regard.serving.jobs import JobRunner
 from regard.serving.languages import guess_languages
@@ -118,7 +118,7 @@ class TranslationService:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
-    def admit(self, secret: str | None, client: str, seconds: float | None = None) -> Call:
+    def admit(self, secret: str | None, client: str) -> Call:
         """As :class:`regard.serving.core.Service` has it."""
         self.admission.refuse_ending()
         key = NO_KEY
@@ -129,8 +129,7 @@ class TranslationService:
             key = found or NO_KEY
         elif self.needs_key:
             raise ServiceError(401, "a key is needed")
-        limit = min(seconds or self.limits.seconds, self.limits.seconds)
-        return Call(key, f"key {key.name}" if key.id else client, time.monotonic() + limit)
+        return Call(key, f"key {key.name}" if key.id else client, time.monotonic() + self.limits.seconds)
 
     async def translate(self, request: TranslationRequest, call: Call) -> list[TextTranslation]:
         """As the protocol has it."""
@@ -268,7 +267,7 @@ class TranslationService:
 
     def _check(self, request: TranslationRequest, call: Call) -> int:
         """How many characters a request has; what is beyond the limits is refused."""
-        limits, characters = self.limits, client_texts(request.texts)
+        limits, characters = self.limits, count_characters(request.texts)
         self.models.find_target(request.target)
         if request.source is not None:
             self.models.find_source(request.source)

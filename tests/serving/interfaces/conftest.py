@@ -27,7 +27,7 @@ from regard.serving.core import (
     ServiceError,
     TextTranslation,
     TranslationRequest,
-    client_texts,
+    count_characters,
 )
 from regard.system.errors import RegardError
 from tests.documents.capitals import shouted
@@ -63,7 +63,7 @@ class Capitals:
     documents: dict[JobName, DocumentRequest] = field(default_factory=dict)
     polls: int = 0
 
-    def admit(self, secret: str | None, client: str, seconds: float | None = None) -> Call:
+    def admit(self, secret: str | None, client: str) -> Call:
         if secret not in (None, KEY, EMPTY):
             raise ServiceError(403, "this key is not known")
         if secret is None and not self.open:
@@ -138,7 +138,7 @@ class Capitals:
         return request.content.upper()
 
     def usage(self, call: Call) -> tuple[int, int | None]:
-        return sum(client_texts(one.texts) for one in self.asked if hasattr(one, "texts")), call.key.characters
+        return sum(count_characters(one.texts) for one in self.asked if hasattr(one, "texts")), call.key.characters
 
 
 @dataclass
