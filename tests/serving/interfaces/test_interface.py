@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -149,6 +150,23 @@ def test_what_cannot_be_read_is_refused_in_the_interfaces_words(
 def test_what_is_compressed_or_too_large_for_a_path_is_refused(site: Site) -> None:
     assert site.json("/echo", {"q": "a"}, Content_Encoding="gzip").status == 415
     assert site.json("/echo/name", {"q": "a" * 100}, "PUT").status == 413
+
+
+def test_large_requests_arrive_a_few_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface, "MOST_BYTES", 8)
+    monkeypatch.setattr(interface, "HELD", 20)
+    until = time.monotonic() + PATIENCE
+    with socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE) as made:
+        made.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n\r\nq=")
+        while not interface.BODY_LIMITS.held:
+            assert time.monotonic() < until
+            time.sleep(0.001)
+        assert site.json("/echo", {"q": "abcdef"}).status == 429
+        assert site.form("/echo", "q=a").status == 200
+    while interface.BODY_LIMITS.held:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    assert site.json("/echo", {"q": "abcdef"}).status == 200
 
 
 def test_what_does_not_arrive_in_time_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

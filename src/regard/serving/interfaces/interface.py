@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Annotated, Any, Generic, TypeVar
@@ -30,6 +31,8 @@ from regard.system.errors import RegardError
 
 MOST_BYTES = 1 << 20
 """Of a request without documents."""
+HELD = 256 << 20
+"""Bytes of larger requests that arrive at once, whoever sends them: they are in memory before a key is looked at."""
 MOST_FIELDS = 2000
 MOST_FILES = 10
 SLOW = 20.0
@@ -139,7 +142,8 @@ class Interface:
         async def respond(request: Request) -> Response:
             call = None
             try:
-                found = await read_fields(request, operation.most_bytes)
+                with BODY_LIMITS.room(request, operation.most_bytes):
+                    found = await read_fields(request, operation.most_bytes)
                 client = request.client.host if request.client else ""
                 secret = secret_of(request.headers, found, self.secrets) if operation.admits else None
                 call = service.admit(secret, client) if operation.admits else Call(client=client)
@@ -171,6 +175,33 @@ class Interface:
         if first["type"] == "value_error":
             return f"{where}: {first['ctx']['error']}" if where else str(first["ctx"]["error"])
         return f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+
+
+class BodyLimits:
+    """Limits the bytes of large requests that arrive at once."""
+
+    held = 0
+
+    @contextmanager
+    def room(self, request: Request, most_bytes: int) -> Iterator[None]:
+        """Within, a request arrives that has as many bytes as it says.
+
+        Raises:
+            ServiceError: 429, there is no room for it now.
+        """
+        length = 0 if "transfer-encoding" not in request.headers else most_bytes
+        size = min(int(request.headers.get("content-length", length)), most_bytes)
+        size = size if size > MOST_BYTES else 0
+        if size and self.held + size > HELD:
+            raise ServiceError(429, "too many large requests arrive at once; ask again in 5 s", 5)
+        self.held += size
+        try:
+            yield
+        finally:
+            self.held -= size
+
+
+BODY_LIMITS = BodyLimits()
 
 
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
