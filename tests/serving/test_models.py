@@ -127,6 +127,27 @@ def test_a_folder_that_changes_is_opened_again_and_no_call_is_lost(folder: Path,
     assert model.users == 0
 
 
+def test_a_change_that_cannot_be_opened_is_told_once_and_the_model_goes_on(folder: Path, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(module, "LOOK", 0.0)
+    served = ServedModels([f"en:de={folder}"])
+    [model] = served
+    with served.use(model) as before:
+        manifest.replace(folder, {"recipe.toml": [b"none"]}, Fast())
+        for _ in range(3):
+            with served.use(model) as still:
+                assert still is before
+    [told] = caplog.messages
+    assert told.startswith("the model model has changed, and is used as it was: ")
+
+
+def test_a_folder_of_another_task_is_none_of_the_same_model(folder: Path) -> None:
+    served = ServedModels([f"en:de={folder}"])
+    [model] = served
+    model.recipe = model.recipe.model_copy(update={"task": "classification"})
+    with pytest.raises(ServiceError, match="is a translator now; start the server anew"), served.use(model):
+        pass
+
+
 def test_a_damaged_folder_is_told_and_opened_when_it_is_mended(folder: Path) -> None:
     served = ServedModels([f"en:de={folder}"])
     [model] = served

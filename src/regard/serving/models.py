@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from regard.tasks.protocols import Task
 
 _NAMED = re.compile(r"([A-Za-z]{2,3}(?:[-_]\w+)*):([A-Za-z]{2,3}(?:[-_]\w+)*)=(.+)", re.DOTALL)
+_LOG = logging.getLogger(__name__)
 LOOK = 1.0
 """Seconds between two looks whether a folder has changed."""
-Open = Callable[[Path], "Task | None"]
 
 
 @dataclass
@@ -52,6 +53,7 @@ class ServedModel:
     usual: Direction = (UNKNOWN_LANGUAGE, UNKNOWN_LANGUAGE)
     task: Task | None = None
     mark: str | None = None
+    refused: str | None = None
     used: float = 0.0
     looked: float = 0.0
     users: int = 0
@@ -103,23 +105,20 @@ class ServedModels:
         folders: as :meth:`ServedModel.of` has them; of several in one direction the first is used.
         precision: of the engine.
         idle: seconds after which a model that nobody uses leaves memory; 0: never.
-        opener: opens a folder.
 
     Raises:
         UsageError: there is none, or two of one name.
         RegardError: one cannot be served.
     """
 
-    def __init__(
-        self, folders: Sequence[str], precision: Wanted = "auto", idle: float = 0.0, opener: Open | None = None
-    ) -> None:
+    def __init__(self, folders: Sequence[str], precision: Wanted = "auto", idle: float = 0.0) -> None:
         if not folders:
             raise UsageError("name at least one model folder", "MODEL")
         self.all = [ServedModel.of(folder) for folder in folders]
         names = [one.name for one in self.all]
         if twice := next((one for one in names if names.count(one) > 1), None):
             raise UsageError(f"two folders are named {twice!r}; rename one, as requests name models so", "MODEL")
-        self._idle, self._precision, self._opener = idle, precision, opener
+        self._idle, self._precision = idle, precision
         families = [_family(finished_folder(one.folder)) for one in self.all]
         self._families = dict(zip(names, families, strict=True))
         """The base of each model, by its name: itself, unless it is an adapter."""
@@ -213,21 +212,24 @@ class ServedModels:
                 model.looked = now
                 changed = model.task is not None and _mark(model.folder) not in (model.mark, None)
             if model.task is None or changed:
+                mark = _mark(model.folder)
                 try:
-                    mark = _mark(model.folder)
                     task = self._open(model, changed)
                     if task is None:
                         raise RegardError("is computed by torch, which a server does not load", str(model.folder))
+                    if task.info.command != model.recipe.info.command:
+                        raise RegardError(f"is {task.info.noun} now; start the server anew", str(model.folder))
                     model.task, model.mark, model.loads = task, mark, model.loads + 1
                 except (RegardError, OSError) as error:
+                    message = error.message if isinstance(error, RegardError) else str(error)
                     if model.task is None:  # else the one before goes on: the folder may be in the making
-                        message = error.message if isinstance(error, RegardError) else str(error)
                         raise ServiceError(503, f"the model {model.name} cannot be opened: {message}", 30) from error
+                    if mark != model.refused:
+                        _LOG.warning("the model %s has changed, and is used as it was: %s", model.name, message)
+                    model.refused = mark
             return model.task
 
     def _open(self, model: ServedModel, changed: bool) -> Task | None:
-        if self._opener:
-            return self._opener(model.folder)
         family = self._families[model.name]
         if changed and family in self._shared:
             self._shared[family] = SharedWeights()  # what the others have stays theirs
