@@ -295,7 +295,6 @@ def document(server: Server, lines: Sequence[str], whole: bool = True) -> Iterat
     Raises:
         AssertionError: it was done before, though it should take the ``whole`` time.
     """
-    connection = server.connect()
     query = "/v1/documents?source=en&target=de"
     form = [
         b"--book",
@@ -304,13 +303,13 @@ def document(server: Server, lines: Sequence[str], whole: bool = True) -> Iterat
         b"--book--\r\n",
     ]
     headers = {"Content-Type": "multipart/form-data; boundary=book"}
-    job = told(connection, "POST", query, b"\r\n".join(form), headers)
+    job = told(server.connect(), "POST", query, b"\r\n".join(form), headers)
     own, secret = f"/v1/documents/{job['id']}", {"Document-Secret": job["secret"]}
     try:
         yield
-        assert not whole or told(connection, "GET", own, headers=secret)["status"] == "translating"
+        assert not whole or told(server.connect(), "GET", own, headers=secret)["status"] == "translating"
     finally:
-        told(connection, "DELETE", own, headers=secret)
+        told(server.connect(), "DELETE", own, headers=secret)
 
 
 @contextmanager
