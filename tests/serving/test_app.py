@@ -307,7 +307,8 @@ def test_a_key_is_needed_counts_and_may_be_revoked(start) -> None:
     assert running.post("/v1/translate", asked).status == 401
     assert running.post("/v1/translate", asked, Authorization="Bearer wrong").status == 403
     assert running.post("/v1/translate", asked, **key).status == 200
-    assert running.get("/v1/usage", **key).json == {"characters": 15, "limit": 40}
+    assert running.post("/v1/attention", {"text": "A man.", "target": "de"}, **key).status == 200
+    assert running.get("/v1/usage", **key).json == {"characters": 15 + 6, "limit": 40}
     assert running.post("/v1/translate", {**asked, "texts": ["a" * 26]}, **key).status == 456
     running.store.keys.revoke("team")
     assert running.post("/v1/translate", asked, **key).status == 403

@@ -38,7 +38,7 @@ class _Asked(BaseModel):
         return sum(map(len, self._texts()))
 
     def _texts(self) -> Iterator[str]:
-        for value in self.model_dump().values():
+        for value in self.model_dump(exclude={"source", "target", "model"}).values():
             yield from [value] if isinstance(value, str) else value if isinstance(value, list) else []
 
 

@@ -29,7 +29,7 @@ from regard.serving.store.jobs import Lease, LeaseLost
 from regard.serving.store.keys import refuse_over
 from regard.system.errors import RegardError
 
-CHUNK = 32
+CHUNK = 128
 """Segments that are translated and written together."""
 TURN = 10.0
 """Seconds after which a document lets another one go on."""

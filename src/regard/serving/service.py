@@ -183,7 +183,9 @@ class TranslationService:
         found = self.check(fields, asked)
         self._refuse_over(call, found.characters)
         with self.admission.enter(found.characters):
-            return await self._work(call, lambda: answer(found))
+            said = await self._work(call, lambda: answer(found))
+        self.store.usage.add(call.key.id, found.characters)
+        return said
 
     @staticmethod
     def check(fields: type[F], asked: Mapping[str, Any]) -> F:
@@ -206,6 +208,8 @@ class TranslationService:
                 call.check()
                 loop.call_soon_threadsafe(said.put_nowait, part)
 
+        self._refuse_over(call, asked.characters)
+        self.store.usage.add(call.key.id, asked.characters)
         with self.admission.enter(asked.characters):
             working = asyncio.ensure_future(self._work(call, write))
             working.add_done_callback(lambda _: said.put_nowait(END))
