@@ -32,6 +32,12 @@ TEXT = DocumentRequest("a.txt", LINES, "de", kind="text")
 PAGE = DocumentRequest("a.html", b"<p>A <b>black</b> dog.</p><p>A cat.</p>", "de")
 
 
+@pytest.fixture(autouse=True)
+def chunks(monkeypatch) -> None:
+    """Of 32 segments: a document of 100 has four."""
+    monkeypatch.setattr(jobs, "CHUNK", 32)
+
+
 def shout(request: DocumentRequest, segments: Sequence[Segment], call: Call) -> list[SegmentAnswer]:
     """A translation that is easy to check."""
     return [SegmentAnswer(shouted(one), unsure=one.text == "A black dog.") for one in segments]
