@@ -185,7 +185,7 @@ MEANT = {
     "commands": (
         NAMES,
         "trian train, eval evaluate, tran train, translator translate, embed encode",
-        "run ls serve list",
+        "run ls host list",
     ),
     "tasks": (
         TASKS,

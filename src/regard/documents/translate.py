@@ -17,8 +17,7 @@ from regard.documents.segment import Document, Place, Segment, SegmentTranslatio
 from regard.documents.tags.copies import lacks, put_copies
 from regard.documents.tags.placeholders import with_tags, with_written, written_shares
 from regard.documents.tags.placement import MOST, Shares, diagonal, needs_alignment, place_in_proportion, place_tags
-from regard.system.errors import RegardError
-from regard.system.notices import collect_notices, notice
+from regard.system.errors import RegardError, collect_notices, notice
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology, WantedTerm
 from regard.tasks.translation.align import unit_weights, units_of

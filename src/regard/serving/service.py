@@ -39,7 +39,7 @@ from regard.serving.store import Store
 from regard.serving.store.keys import refuse_over
 from regard.serving.store.memory import ClientMemory
 from regard.serving.translate import Translator
-from regard.system.notices import collect_notices
+from regard.system.errors import collect_notices
 
 T = TypeVar("T")
 F = TypeVar("F", bound=BaseModel)

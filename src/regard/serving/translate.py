@@ -13,7 +13,7 @@ from regard.serving.core import Key, SentenceDetail, TextTranslation, Translatio
 from regard.serving.languages import guess_languages
 from regard.serving.models import Hop, ServedModels
 from regard.serving.search import CALL, SharedSearch
-from regard.system.notices import collect_notices
+from regard.system.errors import collect_notices
 from regard.tasks.kinds import translates
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology

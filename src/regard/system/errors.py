@@ -1,6 +1,11 @@
-"""The exceptions of Regard: a message, where it applies, and what to do about it."""
+"""The exceptions of Regard: a message, where it applies, and what to do about it; notices, which end nothing."""
 
 from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 LONGEST = 2000
 """Longest message, in characters; longer ones come only from crafted files."""
@@ -95,3 +100,27 @@ class Diverged(RegardError):
     """The loss or weights were not finite too often for training to continue."""
 
     exit_code = 76
+
+
+_COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+"""What is told where somebody collects it: warnings are those of all threads."""
+
+
+def notice(sentence: str, stacklevel: int = 2) -> None:
+    """Tell a sentence: to whom collects in this context, else as a warning."""
+    collected = _COLLECTED.get()
+    if collected is None:
+        warnings.warn(sentence, stacklevel=stacklevel + 1)
+    else:
+        collected.append(sentence)
+
+
+@contextmanager
+def collect_notices() -> Iterator[list[str]]:
+    """What is told while the context is open, in this thread alone."""
+    collected = list[str]()
+    token = _COLLECTED.set(collected)
+    try:
+        yield collected
+    finally:
+        _COLLECTED.reset(token)

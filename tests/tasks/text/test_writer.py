@@ -8,8 +8,7 @@ import pytest
 import sacrebleu
 
 from regard.engine import transformer
-from regard.system.errors import UsageError
-from regard.system.notices import collect_notices
+from regard.system.errors import UsageError, collect_notices
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology
 from regard.tasks.text.writer import NOTHING

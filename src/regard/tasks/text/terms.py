@@ -15,8 +15,7 @@ from regard.config import Recipe
 from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.terms import Form, Letters, Term, Terms
-from regard.system.errors import Option, UsageError
-from regard.system.notices import notice
+from regard.system.errors import Option, UsageError, notice
 from regard.tasks.text.task import decode_with_offsets, line_of
 from regard.text.language_tokens import Direction
 from regard.text.languages import WITHOUT_SPACES, primary

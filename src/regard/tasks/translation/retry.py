@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from regard.system.notices import collect_notices
+from regard.system.errors import collect_notices
 from regard.tasks.translation.guard import Attempt, GuardReport
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import numpy as np
 from regard.config import Recipe
 from regard.data.batches.batch import Ids, Packed
 from regard.decoding.hypotheses import Symbols, Trace
-from regard.system.errors import Option, RegardError, UsageError
-from regard.system.notices import notice
+from regard.system.errors import Option, RegardError, UsageError, notice
 from regard.tasks.engine import engine_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.output_options import OutputOptions, refuse_outside

@@ -14,8 +14,7 @@ from regard.data.batches.batch import Ids
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.decoding.hypotheses import Symbols, Trace
-from regard.system.errors import Option, RegardError
-from regard.system.notices import notice
+from regard.system.errors import Option, RegardError, notice
 from regard.tasks.assets import AnswerAssets
 from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
