@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -16,8 +16,13 @@ from regard.system.errors import Option, RegardError, UsageError
 from regard.system.installation import SERVING, require
 from regard.text.counts import counted
 
+if TYPE_CHECKING:
+    from regard.serving.models import ServedModels
+
 PORT = 5000
 """LibreTranslate's, so that its clients find us."""
+SWITCH = 0.001
+"""Seconds after which a thread that computes in Python lets another one."""
 MOST_LOOPS = 4
 """Threads that search; more divide the steps of these."""
 MEBIBYTE = 1 << 20
@@ -127,20 +132,14 @@ def serve(
     os._exit(0)  # threads of calls that were ended may still compute
 
 
-SWITCH = 0.001
-"""Seconds after which a thread that computes in Python lets another one."""
-
-
-def _check(models: object) -> None:
+def _check(models: ServedModels) -> None:
     """Open every model, and translate a word with each translator.
 
     Raises:
         RegardError: one cannot be served; the others were tried.
     """
-    from regard.serving.models import ServedModels
     from regard.tasks.kinds import translates
 
-    assert isinstance(models, ServedModels)
     failed = 0
     for model in models:
         try:
