@@ -253,6 +253,10 @@ class Recipe(Section):
             raise ValueError(f"classification.ngrams is for labels of single texts; {instead}")
         if self.training.guided_alignment and (self.info.learns_from != "pairs" or self.model.family != "transformer"):
             raise ValueError("training.guided_alignment is for translators of the family transformer")
+        if self.training.r_drop and self.info.learns_from not in ("pairs", "prefixed"):
+            raise ValueError("training.r_drop is for translators and text-to-text")
+        if self.training.r_drop and self.training.guided_alignment:
+            raise ValueError("training.r_drop makes two passes, training.guided_alignment reads one; set one of them")
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
             raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
         if self.training.weight_decay and self.training.optimiser == "adam":

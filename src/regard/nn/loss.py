@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from regard.nn.autograd.consistency import ConsistentCrossEntropyFunction
 from regard.nn.autograd.loss import CrossEntropyFunction
 from regard.nn.layout import Sequences
 from regard.nn.ops import Path
@@ -38,6 +39,25 @@ class SmoothedCrossEntropy(nn.Module):
         """
         smoothing, path = (self.smoothing, self.product) if self.training else (0.0, "exact")
         total, nll = CrossEntropyFunction.apply(hidden_TD, table_V1D, labels_T, weight_T, pieces, smoothing, path)
+        return total, nll
+
+    def consistent(
+        self,
+        passes_TD: tuple[Tensor, Tensor],
+        table_V1D: Tensor,
+        labels_T: Tensor,
+        weight_T: Tensor,
+        pieces: int,
+        alpha: float,
+    ) -> tuple[Tensor, Tensor]:
+        """R-Drop: the mean loss of two passes with other dropout, and how far their predictions differ [Liang21].
+
+        Args:
+            passes_TD: hidden vectors of both.
+            alpha: how much half of the sum of both Kullback-Leibler divergences counts, beside the sum of both losses.
+        """
+        given = labels_T, weight_T, pieces, self.smoothing, alpha, self.product
+        total, nll = ConsistentCrossEntropyFunction.apply(*passes_TD, table_V1D, *given)
         return total, nll
 
 

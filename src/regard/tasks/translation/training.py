@@ -102,9 +102,18 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         """The scores of a validation, that first by which the best model is chosen."""
 
     def loss(self, batch: PairBatch) -> Loss:
-        """The smoothed loss of a batch, every target position a sample."""
-        inputs = pairs(batch, self.task.device)
-        return target_loss(self.task, self.criterion, batch, inputs, self.task.model(inputs))
+        """The smoothed loss of a batch, every target position a sample; in training by R-Drop, if it is asked for."""
+        inputs, alpha = pairs(batch, self.task.device), self.task.recipe.training.r_drop
+        hidden_TD = self.task.model(inputs)
+        if not alpha or not self.model.training:
+            return target_loss(self.task, self.criterion, batch, inputs, hidden_TD)
+        model = self.task.model
+        first_TD, table_V1D = model.projection(hidden_TD)
+        passes_TD = first_TD, model.projection(model(inputs))[0]
+        total, nll = self.criterion.consistent(
+            passes_TD, table_V1D, inputs.labels_T, inputs.weight_T, model.pieces, alpha
+        )
+        return Loss(total, nll, batch.tokens)
 
     @torch.no_grad()
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
