@@ -40,11 +40,12 @@ from regard.serving.store.keys import refuse_over
 from regard.serving.store.memory import ClientMemory
 from regard.serving.translate import Translator
 from regard.system.errors import collect_notices
+from regard.system.processor import trim_memory
 
 T = TypeVar("T")
 F = TypeVar("F", bound=BaseModel)
 SWEEP = 5.0
-"""Seconds between two looks at what is idle."""
+"""Seconds between two looks at what is idle, and at memory."""
 END = object()
 STREAMED = 16
 """Texts of a stream that are translated at once: each takes a thread, of which others need some."""
@@ -315,6 +316,7 @@ class TranslationService:
     def _sweep(self) -> None:
         while not self._ended.wait(SWEEP):
             self.models.let_go()
+            trim_memory()
 
 
 def _sentence(error: ValidationError) -> str:

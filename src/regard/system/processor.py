@@ -98,6 +98,12 @@ def share_arena() -> None:
         ctypes.CDLL("libc.so.6").mallopt(arenas, 1)
 
 
+def trim_memory() -> None:
+    """Give the system back what was freed between memory in use, which otherwise grows with every peak; there too."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
 def lazy_pages(size: int) -> mmap.mmap | bytearray:
     """Zeros straight from the system: a page takes memory once it is written, and is given back when it is freed.
 

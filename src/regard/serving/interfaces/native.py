@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -308,10 +308,8 @@ async def _events(values: AsyncGenerator[Mapping[str, object], None]) -> EventSt
 
 def translation_values(one: TextTranslation) -> dict[str, object]:
     """A translation as plain values; what nobody asked for is left out."""
-    found = asdict(one)
-    if not one.sentences:
-        del found["sentences"]
-    return {name: value for name, value in found.items() if value is not None}
+    values = {field.name: getattr(one, field.name) for field in fields(one)}  # what is inside becomes JSON by itself
+    return {name: value for name, value in values.items() if value is not None and (value or name != "sentences")}
 
 
 def _event(value: Mapping[str, object]) -> bytes:
