@@ -41,7 +41,7 @@ class CrossEntropyFunction(torch.autograd.Function):
             labels_R = labels_T[part]
             score_RV = matmul(factor_TD[part], factor_VD.t(), path, out=scores_CV[: len(labels_R)])
             label_score_T[part] = score_RV.gather(1, labels_R[:, None])[:, 0]
-            gradient_RV, log_sum_T[part] = _softmax(score_RV, labels_R)
+            gradient_RV, log_sum_T[part] = softmax(score_RV, labels_R)
             rows_R = torch.arange(len(labels_R), device=labels_R.device)
             gradient_RV[rows_R, labels_R] += smoothing - 1  # in bf16 scatter_add_ would copy all scores twice
             hidden_gradient_TD[part] = matmul(gradient_RV, factor_VD, path)
@@ -65,7 +65,7 @@ class CrossEntropyFunction(torch.autograd.Function):
         return hidden_gradient_TD * gradient, table_gradient_V1D * gradient, None, None, None, None, None
 
 
-def _softmax(score_RV: Tensor, labels_R: Tensor) -> tuple[Tensor, Tensor]:
+def softmax(score_RV: Tensor, labels_R: Tensor) -> tuple[Tensor, Tensor]:
     """The softmax of scores, which it may replace, and ``log Σ exp(score)`` of each token."""
     if has_kernel(score_RV):
         from regard.system.kernels import _native
