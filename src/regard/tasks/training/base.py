@@ -91,6 +91,9 @@ class TrainingTask(Objective, Protocol):
         It may fit values on that data, e.g. a threshold, and keep them in the assets.
         """
 
+    def finish_begun(self, read: Callable[[], Task], should_stop: ShouldStop) -> list[str]:
+        """The same of the model that the training began from, if its task is the same; ``read`` opens that."""
+
 
 @dataclass(frozen=True)
 class ProductPaths:
@@ -145,6 +148,10 @@ class BaseTraining(ABC, Generic[AnyTask]):
         """The validation data through the model; nothing takes longer."""
         if not generate:
             self.predict_validation(done)
+
+    def finish_begun(self, read: Callable[[], Task], should_stop: ShouldStop) -> list[str]:
+        """Nothing: most models begin from one of another task."""
+        return []
 
     def final_seconds(self, loss: float, text: float) -> float:
         """As a validation."""

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection, recipe_toml
@@ -114,7 +114,7 @@ class ModelFolderWriter:
         begun: Path | None = None,
     ) -> None:
         self.output = output
-        self.base = begun if teaching.task.recipe.adapt.rank else None
+        self.begun, self.base = begun, begun if teaching.task.recipe.adapt.rank else None
         self.teaching = teaching
         self.files = files
         self.provenance = provenance
@@ -157,9 +157,12 @@ class ModelFolderWriter:
         Raises:
             Stopped: ``should_stop`` returned true.
         """
-        best = load(self.output, str(self.teaching.task.device))
+        device = str(self.teaching.task.device)
+        best = load(self.output, device)
         told("scoring the best model on the validation data")
         lines = self.teaching.finish(best, should_stop)
+        if self.begun is not None:
+            lines += self.teaching.finish_begun(partial(load, self.begun, device), should_stop)
         self._write(self._assets(best), lines, seconds)
         for line in lines:
             if line.startswith("* "):  # tables are for the card

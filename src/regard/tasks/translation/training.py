@@ -37,7 +37,6 @@ from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import Option, UsageError
 from regard.tasks.engine import use_engine
-from regard.tasks.model_folder import load
 from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, refuse_pipes
 from regard.tasks.text.preparation import LANGUAGES
 from regard.tasks.text.writer import Hypothesis
@@ -357,31 +356,20 @@ def links_of(prepared: PreparedPairs, given: Iterable[Links] | None = None) -> P
 
 
 class AdaptedTraining(TranslationTraining):
-    """Training of a translator that goes on from another one, beside whose scores its own are told.
-
-    Args:
-        task: the model to train.
-        prepared: the pairs as ids.
-        paths: how products are computed.
-        begun: the folder of the other one.
-    """
+    """Training of a translator that goes on from another one, beside whose scores its own are told."""
 
     sizes = TranslationTraining.adapted
-
-    def __init__(self, task: Translation, prepared: PreparedPairs, paths: ProductPaths, begun: Path) -> None:
-        super().__init__(task, prepared, paths)
-        self.begun = begun
 
     def final_seconds(self, loss: float, text: float) -> float:
         """Twice as long: of both models."""
         return 2 * super().final_seconds(loss, text)
 
-    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
-        """Those of the finished model; and of the one before, searched alike, on the same pairs."""
-        lines, begun = super().finish(task, should_stop), load(self.begun, str(task.device))
+    def finish_begun(self, read: Callable[[], Task], should_stop: ShouldStop) -> list[str]:
+        """The scores of the model that it began from, searched alike, on the same pairs."""
+        begun = read()
         assert isinstance(begun, Translation)
-        before = super().finish(Translation(self.task.recipe, begun.assets, begun.model), should_stop)
-        return [*lines, *(f"{line} before, of the model that it began from" for line in before if line[0] == "*")]
+        lines = self.finish(Translation(self.task.recipe, begun.assets, begun.model), should_stop)
+        return [f"{line} before, of the model that it began from" for line in lines if line[0] == "*"]
 
 
 def scan_pairs(
@@ -575,4 +563,4 @@ class TranslationJob(TrainingJob):
         assert isinstance(task, Translation)
         if self.pretrained is None:
             return self.training(task, prepared, paths)
-        return AdaptedTraining(task, prepared, paths, self.pretrained.folder)
+        return AdaptedTraining(task, prepared, paths)
