@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.nn.autograd.consistency import ConsistentCrossEntropyFunction
 from regard.nn.autograd.loss import CrossEntropyFunction
+from regard.nn.autograd.r_drop import RDropFunction
 from regard.nn.layout import Sequences
 from regard.nn.ops import Path
 
@@ -41,7 +41,7 @@ class SmoothedCrossEntropy(nn.Module):
         total, nll = CrossEntropyFunction.apply(hidden_TD, table_V1D, labels_T, weight_T, pieces, smoothing, path)
         return total, nll
 
-    def consistent(
+    def r_drop(
         self,
         passes_TD: tuple[Tensor, Tensor],
         table_V1D: Tensor,
@@ -57,7 +57,7 @@ class SmoothedCrossEntropy(nn.Module):
             alpha: how much half of the sum of both Kullback-Leibler divergences counts, beside the sum of both losses.
         """
         given = labels_T, weight_T, pieces, self.smoothing, alpha, self.product
-        total, nll = ConsistentCrossEntropyFunction.apply(*passes_TD, table_V1D, *given)
+        total, nll = RDropFunction.apply(*passes_TD, table_V1D, *given)
         return total, nll
 
 

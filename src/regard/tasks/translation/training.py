@@ -109,9 +109,7 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         model = self.task.model
         first_TD, table_V1D = model.projection(hidden_TD)
         passes_TD = first_TD, model.projection(model(inputs))[0]
-        total, nll = self.criterion.consistent(
-            passes_TD, table_V1D, inputs.labels_T, inputs.weight_T, model.pieces, alpha
-        )
+        total, nll = self.criterion.r_drop(passes_TD, table_V1D, inputs.labels_T, inputs.weight_T, model.pieces, alpha)
         return Loss(total, nll, batch.tokens)
 
     @torch.no_grad()

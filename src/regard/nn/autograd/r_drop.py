@@ -11,7 +11,7 @@ CHUNK = 256
 """Tokens projected at once: the scores of both passes are read several times, and should stay near the processor."""
 
 
-class ConsistentCrossEntropyFunction(torch.autograd.Function):
+class RDropFunction(torch.autograd.Function):
     """``½ (CE₁ + CE₂) + α/4 (KL(p₁‖p₂) + KL(p₂‖p₁))``, summed over tokens: half of [Liang21]'s loss of both passes.
 
     With ``d = log p₁ - log p₂`` the gradient of both divergences with respect to the scores of the first pass is
