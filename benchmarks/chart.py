@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -34,26 +33,21 @@ class Point:
 
     Args:
         spread: half the height of its error bar.
-        ends: of an error bar that is not as high above as below.
     """
 
     x: float
     y: float
     spread: float = 0.0
-    ends: tuple[float, float] | None = None
 
     @property
     def bar(self) -> tuple[float, float]:
         """The lower and the upper end of its error bar."""
-        return self.ends or (self.y - self.spread, self.y + self.spread)
+        return self.y - self.spread, self.y + self.spread
 
     @property
     def told(self) -> str:
         """The value and what it is between, in words."""
-        low, high = self.bar
-        if low == high:
-            return f"{self.y:.4g}"
-        return f"{self.y:.4g} ({low:.4g} to {high:.4g})" if self.ends else f"{self.y:.4g} ± {self.spread:.2g}"
+        return f"{self.y:.4g} ± {self.spread:.2g}" if self.spread else f"{self.y:.4g}"
 
 
 @dataclass(frozen=True)
@@ -64,65 +58,6 @@ class Series:
     points: tuple[Point, ...]
 
 
-class Scale(ABC):
-    """Where the values of an axis lie."""
-
-    @abstractmethod
-    def place(self, value: float) -> float:
-        """Of a value, in units of the axis's length."""
-
-    @abstractmethod
-    def roomy(self, low: float, high: float) -> tuple[float, float]:
-        """Somewhat more than the values from ``low`` to ``high``."""
-
-    @abstractmethod
-    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
-        """Round values from ``low`` to ``high``."""
-
-
-class LinearScale(Scale):
-    """Equal distances for equal differences; a range that starts near zero starts at zero."""
-
-    def place(self, value: float) -> float:
-        """The value itself."""
-        return value
-
-    def roomy(self, low: float, high: float) -> tuple[float, float]:
-        """A twentieth more on either side."""
-        low = 0.0 if 0 <= low < high / 2 else low - 0.05 * (high - low or abs(high) or 1.0)
-        return low, high + 0.05 * (high - low or abs(high) or 1.0)
-
-    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
-        """About six."""
-        return _round(low, high)
-
-
-class LogScale(Scale):
-    """Equal distances for equal ratios; all values are positive."""
-
-    def place(self, value: float) -> float:
-        """Powers of ten."""
-        return math.log10(value)
-
-    def roomy(self, low: float, high: float) -> tuple[float, float]:
-        """A twentieth more on either side, at least a tenth of the value."""
-        times = max((high / low) ** 0.05, 1.1)
-        return low / times, high * times
-
-    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
-        """At most eight powers of ten; over less than two of them also 2 and 5 of each, or any round values."""
-        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
-        if last - first < 2:
-            values = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in (1, 2, 5)]
-        else:
-            values = [10.0**power for power in range(first, last + 1, -(-(last - first + 1) // 8))]
-        found = [(value, _to_text(value)) for value in values if low <= value * (1 + 1e-9) and value <= high]
-        return found if len(found) > 1 else _round(low, high)
-
-
-LINEAR, LOG = LinearScale(), LogScale()
-
-
 @dataclass(frozen=True)
 class Axis:
     """An axis.
@@ -130,12 +65,10 @@ class Axis:
     Args:
         title: of what; with its unit.
         ticks: places and what stands there; none: round numbers.
-        scale: where values lie.
     """
 
     title: str
     ticks: Sequence[tuple[float, str]] = field(default=())
-    scale: Scale = LINEAR
 
 
 @dataclass(frozen=True)
@@ -144,27 +77,26 @@ class _Plane:
 
     across: tuple[float, float]
     up: tuple[float, float]
-    scales: tuple[Scale, Scale]
 
     @classmethod
-    def of(cls, series: Sequence[Series], across: Axis, up: Axis) -> _Plane:
-        """The smallest range that holds every point, with some room above and below."""
+    def of(cls, series: Sequence[Series], across: Axis) -> _Plane:
+        """The smallest range that holds every point, with some room above and below; from zero where it starts near."""
         points = [point for one in series for point in one.points]
         places = [point.x for point in points] + [place for place, _ in across.ticks]
         low, high = min(point.bar[0] for point in points), max(point.bar[1] for point in points)
-        return cls((min(places), max(places)), up.scale.roomy(low, high), (across.scale, up.scale))
+        room = 0.05 * (high - low or abs(high) or 1.0)
+        return cls((min(places), max(places)), (0.0 if 0 <= low < high / 2 else low - room, high + room))
 
     def x(self, value: float) -> float:
         """The x coordinate in pixels; a single value is centred."""
-        first, last = map(self.scales[0].place, self.across)
-        room = 24.0
-        share = (self.scales[0].place(value) - first) / (last - first) if last > first else 0.5
+        (first, last), room = self.across, 24.0
+        share = (value - first) / (last - first) if last > first else 0.5
         return LEFT + room + share * (WIDE - 2 * room)
 
     def y(self, value: float) -> float:
         """The y coordinate in pixels."""
-        low, high = map(self.scales[1].place, self.up)
-        return ABOVE + HIGH * (1 - (self.scales[1].place(value) - low) / (high - low))
+        low, high = self.up
+        return ABOVE + HIGH * (1 - (value - low) / (high - low))
 
 
 def chart(series: Iterable[Series], title: str, across: Axis, up: Axis, note: str = "") -> str:
@@ -182,7 +114,7 @@ def chart(series: Iterable[Series], title: str, across: Axis, up: Axis, note: st
     kept = [one for one in series if one.points]
     if not kept:
         raise ValueError("a chart needs a point at least")
-    plane = _Plane.of(kept, across, up)
+    plane = _Plane.of(kept, across)
     body = [_style(), *_axes(plane, across, up)]
     for number, one in enumerate(kept):
         body += _draw_series(one, number, plane)
@@ -211,12 +143,12 @@ def _axes(plane: _Plane, across: Axis, up: Axis) -> list[str]:
     """The frame, grid lines, tick labels and axis titles."""
     left, right, bottom = LEFT, LEFT + WIDE, ABOVE + HIGH
     body = [svg.frame(left, ABOVE, WIDE, HIGH)]
-    for value, text in up.ticks or up.scale.ticks(*plane.up):
+    for value, text in up.ticks or _round(*plane.up):
         if plane.up[0] <= value <= plane.up[1]:
             y = svg.number(plane.y(value))
             body.append(f'<path class="frame grid" d="M{svg.number(left)} {y}H{svg.number(right)}"/>')
             body.append(svg.small_text(left - 8, plane.y(value) + 4, text, "end"))
-    for value, text in across.ticks or across.scale.ticks(*plane.across):
+    for value, text in across.ticks or _round(*plane.across):
         body.append(svg.small_text(plane.x(value), bottom + 16, text, "middle"))
     body.append(svg.small_text(left + WIDE / 2, bottom + 34, across.title, "middle"))
     body.append(svg.small_text(left - 8, ABOVE - 8, up.title, "start"))
@@ -230,15 +162,6 @@ def _round(low: float, high: float) -> list[tuple[float, str]]:
     step = next(size * times for times in (1, 2, 5, 10) if size * times >= raw * 0.999)
     first = math.ceil(low / step - 1e-9)
     return [(i * step, f"{i * step:,.10g}") for i in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _to_text(value: float) -> str:
-    """A round number; the smallest and largest as a digit and a power of ten."""
-    if 1e-3 <= value < 1e6:
-        return f"{value:,.10g}"
-    digit, power = f"{value:.0e}".split("e")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"10{raised}" if digit == "1" else f"{digit}·10{raised}"
 
 
 def _draw_series(one: Series, number: int, plane: _Plane) -> list[str]:

@@ -2,7 +2,6 @@
 
     python benchmarks/parallel.py                       # everything, three seeds; about twelve minutes of two cores
     python benchmarks/parallel.py --minutes 3           # as many parts as begin within that time
-    python benchmarks/report.py                         # docs/parallel.md and its pictures
 
 One layer of each kind, d_model 256, reads batches of 2,048 tokens in texts of 16 to 1,024 tokens. *Speed*: seconds a
 token of reading and of training (reading and the gradients of weights and input), the layers in turns, by one thread,

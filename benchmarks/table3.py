@@ -11,8 +11,8 @@ smoothing, the mean of the last five checkpoints. Every row changes what its nam
 batches and so the same target tokens, one thread and one seed; the base has three. A GPU is used where there is one;
 give its rows a results file outside ``results/`` and a work folder of their own. Scored on validation: BLEU of beam 5
 and of beam 1. A run that is stopped (Ctrl-C, kill) saves and resumes when the same command is given again, and a row
-with a result is not repeated. Lines are appended to ``results/table3.jsonl``, or to ``--results FILE``; ``report.py``
-makes the table. ``--test`` scores test_2016 too, once: for final models of the base.
+with a result is not repeated. Lines are appended to ``results/table3.jsonl``, or to ``--results FILE``. ``--test``
+scores test_2016 too, once: for final models of the base.
 """
 
 from __future__ import annotations

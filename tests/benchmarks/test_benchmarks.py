@@ -4,8 +4,7 @@ import argparse
 import os
 from pathlib import Path
 from typing import Any
-
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+from xml.etree import ElementTree
 
 
 def test_ratios_are_to_the_best_peer_of_the_same_precision(load: Any) -> None:
@@ -55,16 +54,23 @@ def test_every_micro_batch_is_counted_and_no_step_of_the_warm_up(load: Any, runn
     assert counting["per_cpu_second"] > counting["per_wall_second"] > 0  # it slept
 
 
-def test_the_page_is_made_of_the_results_and_narrow(load: Any) -> None:
-    """Whatever changes a table, a sentence or a picture of what was measured is seen here."""
-    report = load("report")
-    written = report.written(FOLDER / "results")
-    for name, text in written.items():
-        assert text == (report.PAGE.parent / name).read_text(encoding="utf-8"), name
-    page = written[report.PAGE.name]
-    tables = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
-    assert max(map(len, tables)) <= 6
-    assert max(len(cell.strip("| ")) for row in tables for cell in row) <= 40
+def test_a_chart_has_each_line_its_points_and_their_bars(load: Any) -> None:
+    made = load("chart")
+    lines = [
+        made.Series("plain", (made.Point(1, 2), made.Point(3, 4))),
+        made.Series("a < b", (made.Point(1, 10.0, 0.5), made.Point(3, 30.0, 2.0))),
+        made.Series("empty", ()),
+    ]
+    picture = ElementTree.fromstring(
+        made.chart(lines, "Scores", made.Axis("minutes"), made.Axis("BLEU"), "A run each.")
+    )
+    told = [one.text for one in picture.iter() if one.tag.endswith("title")]
+    assert told[1:] == ["plain: 2", "plain: 4", "a < b: 10 ± 0.5", "a < b: 30 ± 2"]
+    words = [one.text for one in picture.iter() if one.tag.endswith("text")]
+    assert {"plain", "a < b", "minutes", "BLEU", "A run each.", "0", "10", "20", "30"} <= set(words)
+    assert "empty" not in words
+    lines = [one for one in picture.iter() if one.tag.endswith("polyline")]
+    assert len(lines) == 2 + 2  # and a bar of each point with a spread
 
 
 def test_strings_are_reversed_and_sorted_and_those_tested_are_unseen(load: Any) -> None:

@@ -134,7 +134,7 @@ def test_the_interval_of_a_difference_is_that_of_its_standard_error(load: Any) -
     assert mean == pytest.approx(lead / 2)
 
 
-def test_a_difference_is_told_once_for_the_same_runs(conductor: Any, load: Any, tmp_path: Path) -> None:
+def test_a_difference_is_told_once_for_the_same_runs(conductor: Any, tmp_path: Path) -> None:
     words = ("--set", "labels", "--test")
     assert conductor(*words, "--seeds", "1", "2") == 0
     told = [row for row in rows_in(tmp_path) if row["part"] == "difference"]
@@ -144,5 +144,3 @@ def test_a_difference_is_told_once_for_the_same_runs(conductor: Any, load: Any, 
     assert len(rows_in(tmp_path)) == 13
     conductor(*words, "--seeds", "3", "--peer", "other")
     assert [row["part"] for row in rows_in(tmp_path)[13:]] == ["train", "valid", "test", "difference"]
-    lines = load("reading_page").beside_peers([{"rows": rows_in(tmp_path)}])
-    assert "| labels | 75.00 ×2 | 75.00 ×3 (+0.0 to +0.0) | none known |" in lines
