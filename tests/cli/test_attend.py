@@ -57,6 +57,7 @@ def test_an_image_as_json_and_as_a_picture(regard, images, tmp_path: Path) -> No
     Tree.parse(tmp_path / "a.svg")
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -75,6 +76,7 @@ def test_what_is_not_there_of_images(regard, images, words: tuple[str, ...], sai
     assert regard("attend", "model", "a.csv", "--kind", "encoder").code == 0
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_a_text_with_gaps(regard, spans, kind: str) -> None:
     words = ("attend", "model", "the <extra_0> sleeps", "--target", "<extra_0> cat", "--kind", kind, "--json")
@@ -106,6 +108,7 @@ def test_a_page_of_its_own(regard, folders, words: tuple[str, ...]) -> None:
     assert Path("page.html").read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -236,6 +239,7 @@ def files(loaded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("name", "texts"), [("a.txt", 2), ("a.tsv", 2), ("a.jsonl", 1)])
 def test_a_table_of_a_file(regard: Any, files: None, name: str, texts: int) -> None:
     done = regard("attend", "model", "--input", name, "--table").succeeds()
@@ -258,6 +262,7 @@ def test_one_object_a_head(regard: Any, files: None) -> None:
     assert "next" not in found[-1]["estimates"]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [

@@ -90,6 +90,7 @@ def test_a_taggers_scores(tmp_path: Path, regard, loaded) -> None:
     assert regard("evaluate", "model", "--test", tmp_path / "t.conll").out == "accuracy of tags 50.00  (2 words)\n"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("unit", ["file", "paragraph", "line"])
 def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, regard, loaded, unit: str) -> None:
     text = "the cat\n\n" + "old dogs sleep " * 100_000 + "\n\n\nend"
@@ -115,6 +116,7 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
     assert "there is no text" in regard("evaluate", "model", "--test", tmp_path / "e.txt").err
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("name", "words", "said"),
     [

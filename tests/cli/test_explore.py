@@ -173,7 +173,7 @@ main(["explore", "."])
 """
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.long(minutes=0.04)
 @pytest.mark.parametrize(("more", "said"), [({}, "False 16 32"), ({"LRU_CACHE_CAPACITY": "100"}, "False 100 32")])
 def test_few_products_stay_prepared_unless_the_user_says_otherwise(
     tmp_path: Path, more: dict[str, str], said: str

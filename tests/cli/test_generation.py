@@ -31,6 +31,7 @@ from tests.cli.fakes import Shouts, Unaware, answering
 translate = answering("translate", Shouts)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("given", "expected", "told"),
     [
@@ -307,6 +308,7 @@ def test_json_has_an_object_for_each_text(ask) -> None:
     assert [[one["text"] for one in both["outputs"]] for both in found] == [["A", "A!"], [""]]
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("options", "where"),
     [

@@ -49,6 +49,7 @@ def test_help_loads_nothing_heavy_and_a_command_no_other(
     assert done.stdout.splitlines()[-1] == str(there)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_explains_every_option_and_ends_with_examples_of_its_own(regard, command: str) -> None:
     """And each of them is a command line that is understood."""
@@ -93,6 +94,7 @@ def test_version(regard) -> None:
     assert lines[-1].split()[1] == kernels.in_use()
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
@@ -211,6 +213,7 @@ def test_a_command_that_cannot_be_loaded_says_why(regard, monkeypatch, cause: Ex
     assert (done.code, said in done.err, "Cannot import" in done.err) == (code, True, False)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("error", "code"),
     [

@@ -251,7 +251,7 @@ def found_by(case: Case, n: int, width: int) -> list[Hypothesis]:
     return found
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(15)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("names", PAIRS, ids=" ".join)
 def test_a_beam_of_everything_finds_the_best_of_all_outputs(names: tuple[str, ...], seed: int) -> None:
@@ -273,7 +273,7 @@ def test_a_beam_of_everything_finds_the_best_of_all_outputs(names: tuple[str, ..
     ]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("name", sorted(FEATURES.keys() - {"refill", "groups"}))
 def test_each_feature_tells(name: str) -> None:
     """Of no rule the outputs are those of a search without any."""
@@ -296,7 +296,7 @@ def odds(case: Case, said: Said = (), p: float = 1.0) -> dict[Said, float]:
     return found or {said: p}
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(20)
 @pytest.mark.parametrize(
     "names",
     [*((one,) for one in [*OF_DRAWS, *DRAWING]), *itertools.combinations([*OF_DRAWS, *DRAWING], 2)],

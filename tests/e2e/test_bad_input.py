@@ -160,7 +160,7 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(25)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_one_sentence_and_nothing_destroyed(
     world: Path, regard: Any, case: Case, monkeypatch: pytest.MonkeyPatch

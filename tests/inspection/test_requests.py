@@ -84,6 +84,7 @@ REFUSED: list[tuple[str | None, list[Any]]] = [
 ]
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(("where", "given"), [(where, given) for where, some in REFUSED for given in some])
 def test_what_does_not_fit_is_refused(where: str | None, given: Any) -> None:
     with refused(UsageError, where) as caught:

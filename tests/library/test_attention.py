@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(15)
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("positions", [True, False])
 def test_numbers_and_labels_are_the_pages(
@@ -51,6 +51,7 @@ def test_numbers_and_labels_are_the_pages(
         np.testing.assert_allclose(special_LH, arrays[f"measures.{kind}"][..., 2], atol=1e-6)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", ["translator", "classifier", "speaker"])
 def test_rollout_is_the_pages(name: str, model: ModelOf, folder: Callable[[str], Path]) -> None:
     kind = "decoder" if name == "speaker" else "encoder"
@@ -83,7 +84,7 @@ def test_a_line_of_pixels_is_an_image(model: ModelOf) -> None:
     assert line.keys.tokens[:3] == ("class", "1,1", "1,2")
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("name", EVERY)
 def test_pictures_and_pages(name: str, model: ModelOf, tmp_path: Path) -> None:
     found = model(name).attention(given(name))

@@ -96,7 +96,7 @@ PAGE = [
 ]
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize(("name", "given", "asked"), PAGE, ids=[f"{n}-{'-'.join(g) or 'own'}" for n, g, _ in PAGE])
 @pytest.mark.parametrize("positions", [True, False])
 def test_gradients_are_the_pages(

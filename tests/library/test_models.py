@@ -69,7 +69,7 @@ def test_every_class_has_a_task() -> None:
         assert getattr(regard, kind.__name__) is kind
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("name", EVERY)
 def test_class_says_what_the_task_says(name: str, folder: Callable[[str], Path]) -> None:
     found = regard.load(folder(name), device="cpu")
@@ -102,7 +102,7 @@ def test_another_class_is_refused(folder: Callable[[str], Path]) -> None:
         regard.Translator.load(folder("tagger"))
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("name", EVERY)
 def test_methods_run_with_ablations(name: str, model: ModelOf) -> None:
     whole = model(name)

@@ -49,6 +49,7 @@ def test_an_empty_text_is_read_among_others() -> None:
         assert_near(among[1], model.head.classes(torch.zeros(1, 12, dtype=torch.float64))[0], 1e-9)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("choices", FEW["rnn-encoder"], ids=str)
 def test_order_is_told_without_positions_and_one_way_no_later_token_is_seen(choices) -> None:
     model, ids = small(**choices), sentences([7])[0]

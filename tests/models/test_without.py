@@ -23,6 +23,7 @@ LENGTHS = [(3, 4), (5, 2)]
 PLACES = ["post", "pre"]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("idea", "off"), [("scale", "scaling"), ("mask", "mask")])
 def test_scores_that_are_not_divided_and_a_mask_that_is_not_there(idea: str, off: str, place: str) -> None:
@@ -91,6 +92,7 @@ def test_attention_that_does_not_choose_is_a_mean() -> None:
             assert_near(one.float(), mean_QK.expand_as(one), 1e-6)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("idea", [idea for idea in ABSENT if "without" in ABSENT[idea] and idea != "mask"])
 def test_steps_of_search_are_the_pass_over_a_whole_target(idea: str) -> None:
     model = small(section(norm_place="pre", without=idea))

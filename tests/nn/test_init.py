@@ -136,6 +136,7 @@ def test_a_part_on_the_meta_device_says_so_until_it_has_values(name: str) -> Non
         call(part)  # a copy has hooks of its own
 
 
+@pytest.mark.long(minutes=0.05)
 def test_the_hooks_go_at_the_first_call_with_values() -> None:
     with torch.device("meta"):
         part = Linear(8, 8)

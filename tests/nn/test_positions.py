@@ -23,6 +23,7 @@ from tests.models.small_models import assert_near
 from tests.reference import equations
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("two_way", [True, False], ids=["two-way", "one-way"])
 @pytest.mark.parametrize(("buckets", "distance"), [(32, 128), (8, 16), (16, 20), (64, 1000), (32, 40)])
 def test_buckets_are_those_of_the_published_code(buckets: int, distance: int, two_way: bool) -> None:

@@ -92,7 +92,7 @@ def test_a_flipped_bit_or_a_cut(run, resume, harm, seed):
 CHANGED = ("accumulate = 1", "accumulate = 3"), ("tokens = 128", "tokens = 160"), ('schedule = "', 'schedule = "x')
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("harm", [*CHANGED, "[chosen]", b"", b"format =", None])
 def test_a_plan_that_is_changed_cut_or_lost_is_taken_from_the_checkpoint(run, resume, harm):
     path = run / "training" / resolved.NAME
@@ -209,7 +209,7 @@ MOMENTS = [
 ]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.long(minutes=0.03)
 @pytest.mark.parametrize(("name", "before", "said"), MOMENTS)
 def test_before_the_final_scores_and_before_the_first_checkpoint(corpus, never, tmp_path, name, before, said):
     output = tmp_path / "model"
@@ -239,6 +239,7 @@ def test_without_the_best_checkpoint_it_says_what_to_do(corpus, finished, monkey
     assert {path.name: path.read_bytes() for path in finished.iterdir() if path.is_file()} == before
 
 
+@pytest.mark.long(minutes=0.05)
 @pytest.mark.parametrize("most", [3, pytest.param(None, marks=pytest.mark.long(2))])
 def test_killed_while_it_is_mended(corpus, never, finished, tmp_path, most):
     flip(finished / MODEL)

@@ -52,7 +52,7 @@ def stopped_and_resumed(folder, settings, *stops):
     assert drawn + play.corpus.drawn == wanted
 
 
-@pytest.mark.one_of(13)
+@pytest.mark.one_of(39)
 @pytest.mark.parametrize("stop", range(40))
 def test_stopped_at_any_step(tmp_path_factory, stop):
     """Epochs end at steps 6, 12, 18 …; validations at 10, 20 …"""
@@ -146,6 +146,7 @@ def test_killed_before_every_operation_of_a_checkpoint(tmp_path, unkilled, share
         killed(tmp_path, unkilled, number)
 
 
+@pytest.mark.long(minutes=0.05)
 def test_killed_in_mid_write_of_every_file_of_a_checkpoint_and_anywhere(tmp_path, unkilled):
     _, operations, one_save = unkilled
     writes = [number for number in one_save if operations[number - 1][0] == "write"]
@@ -165,6 +166,7 @@ def test_killed_before_every_operation_and_in_every_write_of_the_run(tmp_path, u
             killed(tmp_path, unkilled, number, middle)
 
 
+@pytest.mark.long(minutes=0.04)
 def test_killed_again_and_again(tmp_path, unkilled):
     """Each start is killed some operations later; the work still ends, as if nothing had happened."""
     play, generator, code, starts = Play(tmp_path / "model", recipe(**KILLED)), random.Random(8), 137, 0
@@ -185,7 +187,7 @@ def test_an_error_in_the_child_is_not_taken_for_a_kill():
     assert in_child(fails) == 1
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(18, minutes=0.02)
 @pytest.mark.parametrize("number", range(1, 17))
 def test_killed_while_resuming_a_killed_run_leaves_nothing_half_made(tmp_path, unkilled, number):
     """The next start first cuts the log, which goes beyond its checkpoint; a kill there leaves half of a file."""
@@ -244,7 +246,7 @@ def gone_on(play, never):
     same(play, never.play)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("stop", range(8, 13))
 def test_stopped_around_the_review(tmp_path, never, stop):
     play = begun(tmp_path, never.schedule)
@@ -265,6 +267,7 @@ def older(folder, never):
     return play
 
 
+@pytest.mark.one_of(3)
 def test_replayed_from_a_checkpoint_before_it(tmp_path, never):
     """The validation at the very step of the review is still one of the first plan."""
     play = older(tmp_path, never)
@@ -293,7 +296,7 @@ def test_killed_while_the_review_is_written(tmp_path, never):
     assert decided == [False] * 4 + [True] * 2
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("share", range(4))
 def test_a_reviewed_run_killed_anywhere(tmp_path, never, share):
     quarter = len(never.operations) // 4

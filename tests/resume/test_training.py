@@ -77,6 +77,7 @@ def learn(accumulate, corpus, output, flag=None, more=(), **given):
     return train(corpus, output, flag, **{"settings": settings, "steps": 12, **given})
 
 
+@pytest.mark.long(minutes=0.04)
 @pytest.mark.parametrize(
     "stops", [(0, 5, 9), *(pytest.param((stop, stop + 1), marks=pytest.mark.long(0.1)) for stop in range(1, 9))]
 )
@@ -84,6 +85,7 @@ def test_a_classifier_stopped_and_resumed(texts, classified, tmp_path, stops):
     stopped_and_resumed(partial(classify, texts), tmp_path / "model", stops, classified[0])
 
 
+@pytest.mark.long(minutes=0.05)
 def test_a_translator_with_a_recurrent_decoder_stopped_and_resumed(corpus, tmp_path):
     run = partial(learn, 1, corpus, more=["model.decoder_cell=ssru"])
     run(tmp_path / "never")
@@ -162,6 +164,7 @@ def test_what_was_fitted_is_of_the_finished_run(texts, classified, tmp_path):
     assert results(tmp_path / "model") == classified[0][3]
 
 
+@pytest.mark.long(minutes=0.05)
 def test_it_is_begun_from_the_same_model_again(texts, tmp_path):
     """A run that begins from another model rests on that model's weights."""
     for name, seed in (("first", 1), ("second", 2)):
@@ -191,6 +194,7 @@ def test_going_on_with_another_beam_leaves_the_model_readable(corpus, tmp_path):
     assert regard.load(tmp_path / "model").recipe.decoding.beam == 2
 
 
+@pytest.mark.long(minutes=0.07)
 def test_which_confidence_is_usual_is_of_the_finished_run(corpus, tmp_path, monkeypatch):
     """Until then nothing is doubted; stopped while it is fitted, lost, or with more steps, it is fitted anew."""
     monkeypatch.setattr(calibration, "UNUSUAL", 0.25)  # the validation has five pairs
@@ -280,6 +284,7 @@ def test_stopped_behind_the_measured_steps_it_goes_on(corpus, measured, tmp_path
     same(tmp_path / "model", measured[0])
 
 
+@pytest.mark.long(minutes=0.06)
 def test_killed_before_they_are_saved_they_are_made_again(corpus, measured, tmp_path):
     output, operations = measured
     first = next(n for n, operation in enumerate(operations) if operation == "rename step-000004")
@@ -313,6 +318,7 @@ def replanned(corpus, counted, tmp_path_factory):
     return output, slow_train(corpus, output), list(SEEN)
 
 
+@pytest.mark.long(minutes=0.04)
 def test_everything_says_the_new_number(replanned):
     output, reporter, _ = replanned
     fields = resolved.read_fields(output / "training")
@@ -344,6 +350,7 @@ def test_a_moment_makes_a_step_and_a_model(corpus, tmp_path):
     assert not any("\n" in event or event.startswith("|") for event in reporter.events)  # lines for people
 
 
+@pytest.mark.long(minutes=0.08)
 def test_killed_behind_the_review_or_lost_it_is_the_same_run(corpus, replanned, tmp_path):
     output, reporter, operations = replanned
     places = [n for n, operation in enumerate(operations, 1) if operation == "rename .resolved.toml"]
@@ -359,7 +366,7 @@ def test_killed_behind_the_review_or_lost_it_is_the_same_run(corpus, replanned, 
     assert results(tmp_path / "lost") == results(output)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.long(minutes=0.05)
 @pytest.mark.parametrize("reviews", [False, True])
 def test_a_run_from_before_there_were_reviews_or_final_scores_counted(corpus, tmp_path, reviews):
     """It goes on to its steps, or is planned anew as it was."""
@@ -379,6 +386,7 @@ def test_a_run_from_before_there_were_reviews_or_final_scores_counted(corpus, tm
         assert "chosen.planned" not in found
 
 
+@pytest.mark.long(minutes=0.05)
 def test_finished_it_can_be_made_longer(corpus, tmp_path):
     """Then the steps are given, and of what was planned nothing is left."""
     slow_train(corpus, tmp_path / "model")
@@ -415,6 +423,7 @@ def test_seconds_add_up_and_the_date_is_that_of_the_writing(corpus, tmp_path):
     assert began <= datetime.fromisoformat(f"{written}+00:00") <= datetime.now(UTC)
 
 
+@pytest.mark.long(minutes=0.04)
 def test_what_a_run_depends_on_is_the_same_whatever_is_told(corpus, tmp_path):
     told, silent = tmp_path / "a" / "model", tmp_path / "b" / "model"
     for folder in (told, silent):
@@ -434,6 +443,7 @@ def test_what_a_run_depends_on_is_the_same_whatever_is_told(corpus, tmp_path):
     manifest.verify(told, extra=True)
 
 
+@pytest.mark.long(minutes=0.04)
 def test_each_command_that_had_a_part_is_listed_once_and_a_licence_that_comes_too_late_is_told(corpus, tmp_path):
     output, more = tmp_path / "model", {"steps": 6, "allow_mismatch": ["training.steps"]}
     for given in ({}, more, more):

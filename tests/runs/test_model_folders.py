@@ -183,7 +183,7 @@ def test_what_is_used_remains_to_the_bit_and_what_goes_is_said_before(folder):
     assert slim(folder) == {}
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("name", EVERY)
 def test_every_slim_model_is_explored(tmp_path, name):
     folder, asked = made(tmp_path / name, EVERY[name]()), before(name)

@@ -169,6 +169,7 @@ STAGES = (
 )
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("place", ["pipe", "terminal", "notebook"])
 def test_what_happens_is_shown_where_nobody_says(small, monkeypatch, capsys, place) -> None:
     monkeypatch.setattr(sys, "stderr", heard := io.StringIO())
@@ -209,6 +210,7 @@ class Empty(Counting):
         return 0
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("told", "quiet"), [(None, True), (Empty(), False), (Empty(), True)])
 def test_quiet_says_nothing_and_a_reporter_that_is_given_is_told_instead(small, monkeypatch, told, quiet) -> None:
     monkeypatch.setattr(sys, "stderr", heard := io.StringIO())
@@ -217,6 +219,7 @@ def test_quiet_says_nothing_and_a_reporter_that_is_given_is_told_instead(small, 
     assert told is None or "checking the data" in told.events
 
 
+@pytest.mark.long(minutes=0.05)
 def test_data_that_was_refused_may_be_repaired(tmp_path) -> None:
     """What was prepared of it blocks nothing; foreign files beside it are not deleted."""
     settings = "model.family=bert model.d_model=8 model.d_ff=8 model.heads=1 model.layers=1 text.vocabulary=300".split()

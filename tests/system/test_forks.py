@@ -63,7 +63,7 @@ class Squares(MapReduce[int, int]):
         self.total += int(content)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("count", PROCESSES)
 @pytest.mark.parametrize("items", [0, 1, 2, 40])
 def test_answers_come_in_order_and_sums_are_whole(count: int, items: int) -> None:
@@ -86,6 +86,7 @@ def test_processes_are_asked_for_and_made_only_where_there_is_work_for_two(tmp_p
     assert not any(map(alive, others))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("count", PROCESSES)
 def test_of_two_errors_that_of_the_earlier_item_is_raised_after_all_before_it(count: int) -> None:
     found = []

@@ -63,6 +63,7 @@ def commands(*asked: Sequence[object], off: bool = False) -> list[str]:
     return subprocess.run(line, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+@pytest.mark.long(minutes=0.09)
 def test_without_kernels_torch_says_the_same(tmp_path: Path) -> None:
     folder = put(tmp_path / "m", translator())
     asked, text = ("translate", folder, SOURCE, "--device", "cpu"), load(folder, "cpu").translate(SOURCE)
@@ -93,7 +94,7 @@ NAMES = "translator asker classifier pairs reader tagger stepper filler encoder 
 KINDS = ("single", "multi", "regression")
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("name", NAMES)
 def test_weights_that_are_not_finite_are_refused_by_name(name: str, tmp_path: Path) -> None:
     """Whatever reads them, and whichever they are: matrices, tables, norms."""
@@ -169,7 +170,7 @@ ASKED: list[tuple[str, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize(("name", "options", "ask"), ASKED)
 def test_the_engine_says_what_the_model_says(name: str, options: dict[str, Any], ask: Any, tmp_path: Path) -> None:
     task, plain = both(tmp_path / "m", make(name, **options))

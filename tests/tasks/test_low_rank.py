@@ -269,6 +269,7 @@ def test_parts_may_be_frozen_without_factors(go_on: Any, tmp_path: Path) -> None
     assert all(name.startswith("decoder.") != torch.equal(base[name], whole[name]) for name in base)
 
 
+@pytest.mark.long(minutes=0.03)
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
 def test_in_every_precision_adapters_say_what_their_merged_models_say(two: Path, precision: Any) -> None:
     """Alone, without torch, and beside each other on one base, which says what it said."""
@@ -325,6 +326,7 @@ def test_a_snapshot_of_the_run_is_looked_at_and_nothing_is_lost_when_it_is_slim(
 LINES = "".join(f"{SOURCE[: 30 + n % 30]} {n}\n" for n in range(60))
 
 
+@pytest.mark.one_of(3, minutes=0.02)
 @pytest.mark.parametrize("name", ["speaker", "filler", "classifier", "fresh"])
 def test_other_tasks_are_adapted_alike(tmp_path: Path, name: str) -> None:
     """A model of labels learns its head whole: a classifier its own, and that of one of masked words, which is lost."""

@@ -83,6 +83,7 @@ def test_compression_is_known_by_content(tmp_path: Path, ending: str, named: boo
     assert list(lines(path)) == ["ä b", "c"] * 3000
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("ending", PACKED)
 def test_a_line_that_is_too_long_is_named_while_it_is_unpacked(tmp_path: Path, ending: str) -> None:
     path, pack = tmp_path / f"long{ending}", PACKED[ending]

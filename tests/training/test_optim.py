@@ -24,6 +24,7 @@ def gradients(model, seed):
     return {name: torch.randn(p.shape, generator=generator) for name, p in model.named_parameters()}
 
 
+@pytest.mark.long(minutes=0.07)
 def test_an_update_does_not_load_torchs_compiler():
     """Its import takes seconds in each process of a run."""
     code = (

@@ -134,7 +134,7 @@ def names() -> list[str]:
     return sorted(path.name for path in Path().iterdir() if not path.is_symlink() and path.name not in ("in", "said"))
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_file_has_the_bytes_of_stdout(regard, way: str) -> None:
     written(way)
@@ -152,7 +152,7 @@ def test_a_file_has_the_bytes_of_stdout(regard, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way not in ("conll", "arrays", "generate", "objects")])
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 def test_arguments_become_what_lines_become(regard, way: str) -> None:
     given = texts(way)
     written(way)
@@ -195,7 +195,7 @@ def operations(way: str) -> int:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.one_of(3, minutes=0.05)
+@pytest.mark.one_of(9, minutes=0.05)
 def test_killed_at_some_moment_and_resumed(regard, way: str) -> None:
     written(way)
     count, draw = operations(way), random.Random(f"moments of {way}")
@@ -211,7 +211,7 @@ def test_killed_at_some_moment_and_resumed(regard, way: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 @pytest.mark.parametrize("way", ["translate", "arrays", "generate"])
-@pytest.mark.one_of(3, minutes=0.02)
+@pytest.mark.one_of(9, minutes=0.02)
 def test_stopped_it_saves_and_says_how_it_goes_on(regard, way: str, number: signal.Signals) -> None:
     written(way)
     count = operations(way)
@@ -231,7 +231,7 @@ DIVIDED = [way for way in WAYS if way not in ("generate", "objects")]
 """Those that several processes answer."""
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12, minutes=0.02)
 @pytest.mark.skipif(not SAFE, reason="processes are not copied here")
 @pytest.mark.parametrize("way", DIVIDED)
 def test_several_processes_answer_as_one(regard, way: str) -> None:

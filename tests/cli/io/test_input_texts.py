@@ -24,6 +24,7 @@ ONE_OBJECT = (
 )
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("texts", "out"),
     [
@@ -60,6 +61,7 @@ def test_bytes_that_are_not_valid_are_replaced(shout) -> None:
     assert done.err == "regard: arguments: 1 line was not valid UTF-8 and had bytes replaced: 2\n"
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -84,6 +86,7 @@ def test_a_mistake_is_one_sentence_before_anything_is_loaded(shout, loaded, word
     assert "between quotes" not in done.err
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("command", OF_TEXTS)
 def test_every_command_that_reads_texts_takes_them_all_three_ways(regard, command: str, tmp_path: Path) -> None:
     out = " ".join(regard(command, "--help").out.split())
@@ -127,6 +130,7 @@ REFUSED = "page.html.gz post.mdx page.php notes.org book.asciidoc App.vue".split
 READ = "page.html README.md film.SRT messages.po letter.docx".split()
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("command", "name"),
     [*(("translate", name) for name in REFUSED), *(("ask", name) for name in (*REFUSED, *READ))],
@@ -142,6 +146,7 @@ def test_a_document_is_refused_where_its_lines_would_be_written_anew(
     assert not Path("out").exists()
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", ["texts.txt", "test.en", "texts", "v1.html.txt", "texts.txt.gz", "test.de.gz"])
 def test_lines_of_text_are_no_document(name: str, shout) -> None:
     Path(name).write_bytes(gzip.compress(b"a\n") if name.endswith(".gz") else b"a\n")

@@ -14,6 +14,7 @@ from tests.cli.conftest import reading
 from tests.refusals import refused
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

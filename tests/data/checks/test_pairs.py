@@ -62,7 +62,7 @@ LINE = [
 ]
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize(("kind", "side", "text"), LINE)
 def test_a_bad_line_is_found_with_its_place(tmp_path: Path, kind: str, side: int, text: str) -> None:
     pairs = sound()
@@ -127,6 +127,7 @@ def test_line_counts_that_differ(tmp_path: Path) -> None:
     assert all(part in found(report, "misaligned").sentence for part in ("has 1,500 lines", "has 1493"))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("lost", [0, 3, 700])
 def test_a_lost_line_is_located(tmp_path: Path, lost: int) -> None:
     pairs = sound(3000)
@@ -139,6 +140,7 @@ def test_a_lost_line_is_located(tmp_path: Path, lost: int) -> None:
     assert abs(finding.examples[0][1] - 1 - lost) <= 5
 
 
+@pytest.mark.long(minutes=0.04)
 def test_shuffled_sorted_and_foreign_sides_are_not_usable_but_pairs_sorted_by_length_are(tmp_path: Path) -> None:
     pairs = sound(3000)
     assert check(tmp_path, sorted(pairs, key=lambda pair: len(pair[0]))).usable

@@ -85,7 +85,7 @@ def test_a_line_in_pieces_is_the_line(tmp_path: Path) -> None:
     assert all(text.startswith(" word") and text.endswith("word") for text in pieces[1:-1])  # between words
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.long(minutes=0.05)
 @pytest.mark.parametrize("line", [100, 1 << 30])
 @pytest.mark.parametrize("size", [12_000_000, pytest.param(24_000_000, marks=pytest.mark.long(0.1))])
 def test_a_huge_document_comes_in_parts_of_a_few_megabytes(tmp_path: Path, line: int, size: int) -> None:

@@ -135,7 +135,7 @@ def found(scan: PairScan) -> dict[str, Any]:
     return {"is": (content, list(scan.counts.items()), letters, scan.cased, places, notes, said), "error": error}
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("kind", ["cased", "plain", "longer", "shorter", "binary end"])
 def test_blocks_find_what_single_pairs_do(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "BLOCK", 600)

@@ -39,6 +39,7 @@ def body_of(data: bytes) -> str:
         return archive.read("word/document.xml").decode().partition("<w:body>")[2].partition("</w:body>")[0]
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("name", FILES)
 def test_only_text_changes(name: str) -> None:
     data = FILES[name]

@@ -104,6 +104,7 @@ def test_old_encodings_are_kept_and_what_they_lack_is_a_reference() -> None:
     assert texts("<?xml version='1.0' encoding='utf-8'?><html><p>Größe<br/>x</p></html>") == ["Größe x"]
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     "page",
     [

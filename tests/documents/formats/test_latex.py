@@ -115,6 +115,7 @@ def test_an_old_encoding_is_kept() -> None:
     assert in_capitals(read(text)).decode("latin-1").endswith("GRÖßE\\end{document}")
 
 
+@pytest.mark.one_of(5, minutes=0.02)
 @pytest.mark.parametrize(
     "text",
     [

@@ -149,6 +149,7 @@ def test_what_would_be_markup_is_escaped_and_what_flanks_badly_is_html() -> None
     assert written("これは「重要」です", 3, 7) == "これは<strong>「重要」</strong>です"
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     "text",
     [

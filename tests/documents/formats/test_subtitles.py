@@ -162,6 +162,7 @@ def test_what_is_no_subtitle_is_refused(kind: str, data: bytes, message: str) ->
         READ[kind](data)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("piece", ["a ", "a\n", "<i>", "<i>a</i>", "{\\i1}", "- a\n", "-", "♪ ", "<", "{", ".' ", "日"])
 def test_a_long_cue_takes_no_more_than_its_size(piece: str) -> None:
     text = piece * (20_000 // len(piece))

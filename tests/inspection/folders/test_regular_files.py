@@ -134,7 +134,7 @@ READ: dict[str, Callable[[], Any]] = {
 """What is read of a folder, and a model that has it."""
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize(
     ("name", "odd"),
     [*((name, os.mkfifo) for name in READ), ("model.safetensors", device), (f"{LOG.parent}/lock", device)],

@@ -150,6 +150,7 @@ FOREIGN: dict[str, list[Any]] = {
 """By place what makes another file of a walk; ``None`` takes it away."""
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(("place", "value"), [(place, value) for place, some in FOREIGN.items() for value in some])
 def test_a_foreign_file_is_no_walk(demo: Path, place: str, value: Any) -> None:
     values = checksum.load_json((demo / NAME).read_bytes(), demo / NAME)

@@ -79,6 +79,7 @@ def test_one_pass_is_enough(models: Models, number: Number, monkeypatch: pytest.
     assert (len(runs), len(times)) == (2, 2)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", ["translator", "recurrent", "spanner", "asker"])
 def test_probabilities_of_what_is_written(models: Models, number: Number, task: TaskOf, name: str) -> None:
     """By the model step by step, as it searches."""
@@ -149,7 +150,7 @@ def test_everything_can_be_taken_away_at_once(tmp_path: Any) -> None:
     assert found.said == other.said
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("name", EVERY)
 def test_every_model_does_without(models: Models, number: Number, name: str) -> None:
     one = asked(number(name), name)

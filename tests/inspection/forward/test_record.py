@@ -235,6 +235,7 @@ def test_weights_of_words_sum_and_average() -> None:
     np.testing.assert_allclose(found, [[0.2, 0.8], [0.5, 0.5]])
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(("layer", "head"), [(None, None), (1, None), (2, 3), (None, 2)])

@@ -150,7 +150,7 @@ def test_a_long_text_is_cut_without_reading_it_over_and_over() -> None:
         assert read[0] < 12 * len(text)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("name", READERS)
 def test_a_look_is_of_a_part_and_says_of_which(ask: Ask, task: TaskOf, name: str) -> None:
     text = long(name)
@@ -163,7 +163,7 @@ def test_a_look_is_of_a_part_and_says_of_which(ask: Ask, task: TaskOf, name: str
     assert (whole["window"], whole["target_window"]) == (None, None)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9, minutes=0.02)
 @pytest.mark.parametrize("name", READERS)
 def test_every_other_question_is_of_the_same_part(ask: Ask, task: TaskOf, name: str) -> None:
     text = long(name)
@@ -184,7 +184,7 @@ def test_every_other_question_is_of_the_same_part(ask: Ask, task: TaskOf, name: 
         check_same(ask(question, name, text=text, window=2, **given), ask(question, name, text=part, **given))
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6, minutes=0.02)
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_is_written_is_of_the_same_part(models: Models, number: Number, task: TaskOf, name: str) -> None:
     text = long(name)

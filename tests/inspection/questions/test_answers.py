@@ -166,6 +166,7 @@ ALONE = ("near", "map", "vectors", "places", "drift")
 """Questions about a model without a text before it."""
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("question", "name", "given", "refusal"),
     [

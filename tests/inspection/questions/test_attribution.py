@@ -64,7 +64,7 @@ def slopes(stack: str, tokens: int, score: Callable[[], Tensor]) -> list[float]:
     return found
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize(("name", "given", "stacks"), CASES, ids=[name for name, _, _ in CASES])
 @pytest.mark.parametrize("positions", [True, False])
 def test_it_is_the_slope_of_the_score(
@@ -186,7 +186,7 @@ FORCED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(("name", "given"), FORCED)
 def test_it_is_what_passes_without_each_head_give(ask: Ask, name: str, given: dict[str, Any]) -> None:
     """Forced: what all heads write or say stays what is meant, also where without a head it would be something else."""
@@ -289,6 +289,7 @@ def test_the_time_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert values_in_time(ticking(9), 3.5, first=3, each=2) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("question", "place"), [("needs", {"places": [0]}), ("owes", {"place": 0})])
 @pytest.mark.parametrize("make", [translator, classifier])
 def test_numbers_that_are_none_are_said(tmp_path: Path, question: str, place: dict[str, Any], make: Any) -> None:

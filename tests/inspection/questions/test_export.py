@@ -66,6 +66,7 @@ def page(export: Export) -> Page:
     return made
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("name", EVERY)
 def test_files_hold_what_the_page_is_answered_and_every_weight(page: Page, export: Export, ask: Ask, name: str) -> None:
     told, kept = held(page(name))

@@ -65,6 +65,7 @@ def form(forms: Models, request: pytest.FixtureRequest) -> Opened:
     return Opened(forms, request.param)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("name", EVERY)
 def test_all_boxes_have_the_models_parameters(ask: Ask, task: TaskOf, name: str) -> None:
     values, arrays = ask("figure", name)
@@ -75,6 +76,7 @@ def test_all_boxes_have_the_models_parameters(ask: Ask, task: TaskOf, name: str)
         assert ask("box", name, stack=stack, layer=layer, part=part, token=0)[1]
 
 
+@pytest.mark.one_of(5, minutes=0.02)
 @pytest.mark.parametrize("name", [*FORMS, *ABSENT])
 def test_a_vector_travels_from_box_to_box(forms: Models, name: str) -> None:
     """What leaves a box is what its numbers end with; it ends as what the output reads."""
@@ -88,6 +90,7 @@ def test_a_vector_travels_from_box_to_box(forms: Models, name: str) -> None:
     exact(form.box("", 0, "output")["input"], arrays[str(len(boxes) - 2)])
 
 
+@pytest.mark.one_of(3)
 def test_embedding_and_position(form: Opened) -> None:
     found, part = form.box("encoder", 0, "embedding"), form.model.encoder.input
     exact(found["scaled"], found["row"] * np.sqrt(12))
@@ -97,6 +100,7 @@ def test_embedding_and_position(form: Opened) -> None:
     exact(found["output"], found["scaled"] + found["position"])
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(("stack", "part"), [("encoder", "attention"), ("decoder", "attention"), ("decoder", "cross")])
 def test_attention_from_the_projections_to_w_o(form: Opened, stack: str, part: str) -> None:
     found = form.box(stack, 2, part)
@@ -126,6 +130,7 @@ def normalised(norm: Any, x: np.ndarray) -> np.ndarray:
     return ((parts - parts.mean(1, keepdims=True)) / np.sqrt(parts.var(1, keepdims=True) + norm.eps)).ravel()
 
 
+@pytest.mark.one_of(3)
 def test_residual_and_norm(form: Opened) -> None:
     for stack, part in (("encoder", "attention"), ("decoder", "cross"), ("decoder", "feedforward")):
         norm = getattr(getattr(form.model, stack).layers[1], f"{part}_residual").norm
@@ -140,6 +145,7 @@ def test_residual_and_norm(form: Opened) -> None:
         exact(added["added"], form.box(stack, 2, part)["output"])
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", ABSENT)
 def test_the_boxes_of_a_model_without_an_idea(forms: Models, name: str) -> None:
     form = Opened(forms, name)
@@ -163,6 +169,7 @@ def test_the_norm_that_ends_a_stack(forms: Models) -> None:
     assert found.ask("box", stack="decoder", part="final")[0]["factor"] == pytest.approx(12**-0.5)
 
 
+@pytest.mark.one_of(3)
 def test_feed_forward(form: Opened) -> None:
     module = form.model.decoder.layers[0].feedforward
     values, found = form.ask("box", stack="decoder", layer=1, part="feedforward", token=TOKEN)
@@ -183,6 +190,7 @@ def test_feed_forward(form: Opened) -> None:
     assert (np.diff(found["length"][values["units"]]) <= 0).all()
 
 
+@pytest.mark.one_of(3)
 def test_linear_and_softmax(form: Opened) -> None:
     values, found = form.ask("box", part="output", token=TOKEN)
     table, bias = form.model.output, form.model.output_bias

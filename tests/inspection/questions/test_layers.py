@@ -46,7 +46,7 @@ def softmax(scores: list[float]) -> list[float]:
     return [share / sum(shares) for share in shares]
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(15)
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in ("recurrent", "reader")])
 @pytest.mark.parametrize(
     "changes", [{}, {"scaling": False}, {"mask": False}, {"positions": False}], ids=["whole", "scaling", "mask", "pos"]
@@ -124,6 +124,7 @@ def test_a_head_that_is_off_says_nothing(ask: Ask) -> None:
 STACKS = [("translator", "encoder"), ("translator", "decoder"), ("speaker", "decoder"), ("filler", "encoder")]
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("name", EVERY)
 def test_every_model_has_a_stream_or_says_so(ask: Ask, task: TaskOf, name: str) -> None:
     if "rnn" in task(name).recipe.model.family:
@@ -141,6 +142,7 @@ def test_every_model_has_a_stream_or_says_so(ask: Ask, task: TaskOf, name: str) 
         assert (arrays["own"] <= arrays["best"] + 1e-6).all()
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("name", "stack"), STACKS)
 def test_what_is_added_makes_the_stream(task: TaskOf, name: str, stack: str) -> None:
     """Pre-norm: the embedding and all that was added is the last stream; post-norm: each sum, normalised."""

@@ -23,6 +23,7 @@ from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, SPANNED, TARGET, before, put, recurrent, translator
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("name", EVERY)
 def test_every_model_is_seen(ask: Ask, models: Models, number: Number, name: str) -> None:
     values, arrays = ask("look", name)
@@ -158,6 +159,7 @@ def test_words_that_training_never_saw_are_named(ask: Ask, task: TaskOf, monkeyp
     assert words == [["The", 0, 3], ["cross", 11, 16], ["It", 25, 27]]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("below", "unsure"), [(None, None), (1.0, True), (1e-9, False)])
 def test_the_page_learns_how_sure_the_model_is_of_its_own_text(
     ask: Ask, models: Models, number: Number, monkeypatch: pytest.MonkeyPatch, below: float | None, unsure: bool | None
@@ -244,7 +246,7 @@ def test_it_is_the_one_without_which_a_word_loses_most(ask: Ask, monkeypatch: py
     assert tuple(seen["opening"][name] for name in ("layer", "head", "query")) == wanted
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("name", EVERY)
 def test_there_is_one_for_every_model_of_texts(ask: Ask, name: str) -> None:
     """A row of whole words that looks at another; where a single query looks there is none to choose."""

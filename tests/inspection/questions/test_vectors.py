@@ -166,6 +166,7 @@ def test_paths_of_two_sentences(plain: Ask, task: TaskOf, stack: str, changes: d
         assert cosine == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b), rel=1e-4)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("name", [name for name in EVERY if name != "recurrent"])
 def test_every_stack_can_be_followed(plain: Ask, task: TaskOf, name: str) -> None:
     for stack in ("encoder", "decoder"):

@@ -241,6 +241,7 @@ def test_a_refused_connection_is_closed(limited, status: int) -> None:
     until(lambda: not site.connections)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("status", REFUSED)
 def test_as_many_refused_as_there_may_be_keep_nobody_away(limited, status: int) -> None:
     site = limited(drained=30)

@@ -134,6 +134,7 @@ def test_stopped_anywhere_and_gone_on_is_never_stopped(run, after: int) -> None:
     assert [same(one) for one in run(output="stopped")] == [same(one) for one in whole]
 
 
+@pytest.mark.long(minutes=0.05)
 def test_a_share_of_the_data_is_learned_from_and_all_is_validated_on(run, texts, tmp_path) -> None:
     found = run(steps=2, seeds=(3,), shares=(0.5, 1.0))
     assert [one.run for one in found][:2] == ["none-of0.5-seed3", "attention-of0.5-seed3"]
@@ -152,6 +153,7 @@ def test_a_part_is_split_off_where_no_validation_is_given(run, texts) -> None:
     assert all(one.test is None for one in found)
 
 
+@pytest.mark.long(minutes=0.03)
 def test_a_test_set_may_be_asked_for_later_and_is_then_kept_but_no_other_run_of_the_name(run, recipes, texts) -> None:
     without, heard = run(texts=replace(texts, test=None)), Counting()
     with_test = run(heard=heard)

@@ -50,7 +50,7 @@ def assert_same_gradients(model: nn.Module, peer: Any, table: list[format.Row], 
         assert_near(found, theirs_grad, tolerance(parameter.dtype) * scale, name)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @DTYPES
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])
 @pytest.mark.parametrize(("head", "task"), peers.BERTS.items())
@@ -67,7 +67,7 @@ def test_bert_with_each_head(head: str, task: str, activation: str, dtype: torch
     assert_same_gradients(model, peer, table, tmp_path)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(10)
 @DTYPES
 @pytest.mark.parametrize("kind", ["Roberta", "XLMRoberta", "Camembert", "DistilBert", "sinusoids"])
 @pytest.mark.parametrize(("head", "task"), peers.BERTS.items())
@@ -100,7 +100,7 @@ def test_gpt2(dtype: torch.dtype, tmp_path: Path) -> None:
     assert_same_gradients(model, peer, table, tmp_path)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @DTYPES
 @pytest.mark.parametrize(
     ("feed_forward", "tied"), [("relu", True), ("gated-gelu", False), ("gated-silu", True)], ids=["1.0", "1.1", "gated"]
@@ -127,7 +127,7 @@ def test_t5(feed_forward: str, tied: bool, dtype: torch.dtype, tmp_path: Path) -
     assert_same_gradients(model, peer, table, tmp_path)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @DTYPES
 @pytest.mark.parametrize("name", peers.TRANSLATORS)
 def test_translators(name: str, dtype: torch.dtype, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tests.runs.convert.small_exports import written
 from tests.runs.convert.small_folders import rewrite, unigrams
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -54,6 +55,7 @@ def test_a_translator_with_a_tokenizer_of_others_is_refused(tmp_path: Path) -> N
         import_model(folder, tmp_path / "again")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("language", ["a b", 7, "x" * 41])
 def test_a_language_that_is_none_is_named(language: Any, tmp_path: Path) -> None:
     folder = written("marian", tmp_path)
@@ -63,7 +65,7 @@ def test_a_language_that_is_none_is_named(language: Any, tmp_path: Path) -> None
         import_model(folder, tmp_path / "again")
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(("beam", "found"), [("many", None), (0, None), (None, 5), (7, 7), (1000, 100)])
 def test_the_beam_is_that_of_their_generation(beam: Any, found: int | None, tmp_path: Path) -> None:
     folder = written("marian", tmp_path)

@@ -55,7 +55,7 @@ def assert_same(ours: Translation, theirs: list[tuple[list[str], float]], texts:
     assert alike > 0.3 * len(texts)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6, minutes=0.02)
 @pytest.mark.parametrize("kind", VARIANTS)
 def test_tokens_and_scores_are_theirs_in_and_out(kind: str, tmp_path: Path) -> None:
     folders.write(tmp_path / "theirs", **VARIANTS[kind])
@@ -93,6 +93,7 @@ def assert_same_tensors(theirs: Path, back: Path) -> None:
     }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("quantization", TYPES)
 def test_every_type_of_numbers_is_read(quantization: str, tmp_path: Path) -> None:
     folders.write(tmp_path / "theirs", quantization=quantization)
@@ -104,7 +105,7 @@ def test_every_type_of_numbers_is_read(quantization: str, tmp_path: Path) -> Non
     assert ("made float32" in said) == quantization.startswith("int")
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("kind", folders.HUB)
 def test_what_their_converter_makes_of_hugging_faces_models(kind: str, tmp_path: Path) -> None:
     folders.write_from_hub(kind, tmp_path / "theirs")
@@ -120,7 +121,7 @@ def test_what_their_converter_makes_of_hugging_faces_models(kind: str, tmp_path:
     assert_same_tensors(tmp_path / "theirs", tmp_path / "back")
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6, minutes=0.02)
 @pytest.mark.parametrize("kind", ["marian", "separate", "m2m", "nllb", "mbart"])
 def test_what_came_in_from_the_hub_goes_out_to_them(kind: str, tmp_path: Path) -> None:
     hub = pytest.importorskip("tests.runs.convert.translator_folders")

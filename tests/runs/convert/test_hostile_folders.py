@@ -204,6 +204,7 @@ def bounded() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     "seeds", [range(2), pytest.param(range(2, 24), marks=pytest.mark.long(2))], ids=["few", "many"]
 )

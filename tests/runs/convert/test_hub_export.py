@@ -112,6 +112,7 @@ def test_an_encoder_of_ours_is_a_bert(task: str, labels: tuple[str, ...], tmp_pa
     assert all(torch.equal(tensor, again.weights[name]) for name, tensor in weights(model).items())
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", ["pairs", "pairs-several", "pairs-number"])
 def test_two_texts_are_a_bert_with_a_second_segment(name: str, tmp_path: Path) -> None:
     ours, folder = task_of(name), written(name, tmp_path)
@@ -200,7 +201,7 @@ TRANSLATORS = [
 ]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(
     ("model", "kind"), [*TRANSLATORS, ({"encoder_layers": 1, "decoder_layers": 2, "decoder_heads": 2}, "MarianMTModel")]
 )
@@ -220,7 +221,7 @@ def test_a_translator_of_ours_is_a_marian_a_pegasus_or_a_t5(model: dict[str, Any
         assert their_outputs(peer, batch, beam) == written
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(("model", "kind"), TRANSLATORS)
 def test_ctranslate2_writes_what_our_translator_writes(model: dict[str, Any], kind: str, tmp_path: Path) -> None:
     ctranslate2 = pytest.importorskip("ctranslate2")
@@ -255,7 +256,7 @@ def test_ctranslate2_has_an_epsilon_of_its_own(epsilon: float, same: bool, tmp_p
 OTHERS = ("BertModel", "GPT2LMHeadModel", "T5ForConditionalGeneration", "ViTForImageClassification")
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("kind", [*(f"BertFor{head}" for head in BERTS), *OTHERS, "untied"])
 def test_out_is_in_backwards(kind: str, tmp_path: Path) -> None:
     theirs = None

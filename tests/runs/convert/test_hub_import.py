@@ -257,6 +257,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     ("kind", "changes", "said"),
     [

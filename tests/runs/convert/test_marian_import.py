@@ -31,6 +31,7 @@ def both(request, tmp_path_factory) -> tuple[str, Marian, Path]:
     return request.param, peer, folder / "ours"
 
 
+@pytest.mark.one_of(3)
 def test_scores_are_those_of_the_equations(both) -> None:
     _, peer, folder = both
     model = regard.load(folder, "cpu").model
@@ -42,7 +43,7 @@ def test_scores_are_those_of_the_equations(both) -> None:
     assert_near(found, torch.from_numpy(peer.scores(target, peer.encode(source))), 1e-5)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6, minutes=0.03)
 def test_tokens_are_those_of_the_equations(both) -> None:
     """Of the engine, and of the model itself."""
     kind, peer, folder = both
@@ -75,6 +76,7 @@ def test_what_the_folder_says_is_kept(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -75,7 +75,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("name", CASES)
 def test_what_goes_out_comes_in_again_and_goes_out_as_before(name: str, tmp_path: Path) -> None:
     task, again = there_and_back(name, tmp_path)
@@ -86,7 +86,7 @@ def test_what_goes_out_comes_in_again_and_goes_out_as_before(name: str, tmp_path
     assert [name for name in before if before[name] != after[name]] == []
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("images")])
 def test_their_tokenizer_reads_odd_texts_as_ours_does(name: str, tmp_path: Path) -> None:
     ours = spelling(task_of(name))
@@ -97,7 +97,7 @@ def test_their_tokenizer_reads_odd_texts_as_ours_does(name: str, tmp_path: Path)
             assert theirs(text)["input_ids"] == (framed if name != "gpt" else framed[:-1]), text
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("name", ["marian", "pegasus", "t5", "classes", "pairs", "gpt"])
 def test_what_they_save_anew_is_read_as_well(name: str, tmp_path: Path) -> None:
     written(name, tmp_path)

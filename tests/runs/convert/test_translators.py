@@ -64,6 +64,7 @@ def ended(ids: list[int], peer) -> list[int]:
     return ids[: ids.index(end) + 1] if end in ids else ids
 
 
+@pytest.mark.one_of(3)
 def test_a_model_of_others_goes_on_in_small_steps(both) -> None:
     _, _, folder = both
     training = Pretrained.load(folder / "ours").values("translation")["training"]
@@ -71,7 +72,7 @@ def test_a_model_of_others_goes_on_in_small_steps(both) -> None:
     assert training["label_smoothing"] == 0.0
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6, minutes=0.05)
 @pytest.mark.parametrize("texts", [TEXTS, pytest.param(MORE, marks=pytest.mark.long(2))], ids=["25", "300"])
 @pytest.mark.parametrize("beam", [1, 4])
 def test_tokens_are_those_of_transformers(both, beam: int, texts: list[str]) -> None:
@@ -114,6 +115,7 @@ def ending(tmp_path_factory):
     return peer, folder
 
 
+@pytest.mark.one_of(3, minutes=0.06)
 @pytest.mark.filterwarnings("ignore:Unfeasible")
 @pytest.mark.parametrize("rule", RULES)
 def test_rules_are_those_of_transformers(ending, rule: str) -> None:
@@ -136,6 +138,7 @@ def test_rules_are_those_of_transformers(ending, rule: str) -> None:
     assert changed
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.filterwarnings("ignore:Recommended")
 def test_the_numbers_read_are_those_of_their_tokenizer(both) -> None:
     kind, _, folder = both
@@ -150,7 +153,7 @@ def test_the_numbers_read_are_those_of_their_tokenizer(both) -> None:
     assert said == ours.target_tokenizer.decode_batch(outputs)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 def test_what_came_in_goes_out_as_it_was(both, tmp_path: Path) -> None:
     """Tensors to the bit, the files of pieces too; their library loads the folder and computes the same."""
     _, peer, folder = both
@@ -172,6 +175,7 @@ def test_what_came_in_goes_out_as_it_was(both, tmp_path: Path) -> None:
         assert not there.exists() or (tmp_path / "again" / name).read_bytes() == there.read_bytes()
 
 
+@pytest.mark.one_of(3)
 def test_what_is_learned_from_pairs_has_their_loss(both, tmp_path) -> None:
     """By teacher forcing of the start, the language's token and the pieces; every piece and ``</s>`` is learned."""
     kind, peer, folder = both

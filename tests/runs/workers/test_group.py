@@ -40,7 +40,7 @@ def start(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs a processor's system with /proc")
-@pytest.mark.one_of(4, minutes=0.2)
+@pytest.mark.long(minutes=0.18)
 @pytest.mark.parametrize(
     ("number", "first", "code", "said"),
     [
@@ -147,6 +147,7 @@ def test_what_a_torchrun_cannot_have_set_is_refused(name, value, environment):
         torchrun_process()
 
 
+@pytest.mark.long(minutes=0.12)
 def test_the_first_hears_a_signal_while_it_waits_for_a_torchrun(start):
     process = start(RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
     stop(process, "waiting for the other process of torchrun", "stopped before the first step")
@@ -196,6 +197,7 @@ def test_another_hears_a_signal_while_it_waits_to_be_called():
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.long(minutes=0.07)
 def test_another_whose_first_process_is_gone_says_one_sentence(start):
     store, _ = agent()
     process = start(RANK="1", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(store.port))
@@ -286,6 +288,7 @@ def test_processes_that_are_not_needed_hear_it_before_the_first_ends():
     assert shards == [0]
 
 
+@pytest.mark.long(minutes=0.06)
 def test_the_file_of_the_meeting_takes_no_other_files_place(tmp_path):
     """torch's store opens its path, a handle's, again at the end; no file opened meanwhile may have that handle."""
     before = os.listdir("/proc/self/fd") if Path("/proc/self/fd").is_dir() else []

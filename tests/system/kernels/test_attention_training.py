@@ -105,6 +105,7 @@ def test_it_is_the_equation_and_its_gradient(sizes: Any, lengths: list[int], cau
     compare(Given(sizes, lengths, causal, biased))
 
 
+@pytest.mark.one_of(3)
 @given(st.data())
 def test_it_is_so_for_drawn_sizes(data: st.DataObject) -> None:
     sizes = tuple(data.draw(st.integers(1, most)) for most in (3, 40, 40))

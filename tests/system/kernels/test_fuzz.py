@@ -98,6 +98,7 @@ def test_norm(rows: int, size: int, seed: int, kind: int, added: bool, extreme: 
         assert np.isnan(out.array[row]).any() or kind == 2
 
 
+@pytest.mark.one_of(3)
 @anything
 @given(st.data(), st.integers(1, 4), st.integers(1, 40), st.integers(1, 40), seeds, st.booleans(), st.booleans())
 def test_attention(

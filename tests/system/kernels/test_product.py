@@ -44,6 +44,7 @@ def column_bytes(weight):
     return step, np.round(weight / np.where(step == 0, 1, step))
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("biased", [False, True])
 def test_product_is_that_of_numpy(shape: tuple[int, int, int], biased: bool) -> None:
@@ -54,6 +55,7 @@ def test_product_is_that_of_numpy(shape: tuple[int, int, int], biased: bool) -> 
     np.testing.assert_allclose(multiplied(x, weight, bias), expected, atol=1e-5)
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @rounded
 def test_a_product_loses_what_rounding_its_factors_loses(shape: tuple[int, int, int], precision: Precision) -> None:
@@ -134,6 +136,7 @@ def test_gate_is_the_activated_half_times_the_other() -> None:
     np.testing.assert_allclose(out, FUNCTIONS["swish"](x[:, :21].astype(np.float64)) * x[:, 21:], atol=1e-5)
 
 
+@pytest.mark.one_of(5)
 @every_precision
 @pytest.mark.parametrize("inner", [48, 800, 1000])  # one part of K or two, of 144 rows or 108
 def test_a_row_has_the_same_bits_alone_and_among_others(precision: Precision, inner: int) -> None:

@@ -236,6 +236,7 @@ def test_shapes_that_do_not_fit_are_refused_when_recorded() -> None:
             call()
 
 
+@pytest.mark.one_of(3)
 def test_weights_live_as_long_as_the_program_and_threads_have_rooms_of_their_own() -> None:
     made, result = program("sentence")  # its packed matrices are named by nothing else
     values = [given("sentence", rows) for rows in (3, 40, 200)]

@@ -28,6 +28,7 @@ def product(x, packed, columns):
     return out
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("precision", get_args(Precision))
 @pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 512, 1531), (5, 300, 1000), (80, 64, 700)])
 def test_product_has_the_same_bits(rows: int, inner: int, columns: int, precision: Precision) -> None:

@@ -32,7 +32,7 @@ def made(max_tokens: int = 12, **text: object) -> LanguageModel:
     return LanguageModel(recipe, assets, model.double().eval())
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("prompt", ["", "the cat", "x" * 40])
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.5, "top_k": 20, "seed": 9}, {"temperature": 0.0}])
 def test_what_is_streamed_is_what_is_written(prompt: str, options: dict) -> None:
@@ -129,6 +129,7 @@ def plain(model, ids: np.ndarray, length: int, stride: int) -> list[float]:
     return found
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("stride", [1, 3, 4])
 def test_every_token_is_judged_by_what_stands_before_it(stride: int) -> None:
     model, random = gpt(), np.random.default_rng(1)

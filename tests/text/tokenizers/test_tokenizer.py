@@ -178,6 +178,7 @@ def test_task_symbols_stand_behind_ours_and_are_found() -> None:
         learn(TEXTS, 257)
 
 
+@pytest.mark.long(minutes=0.05)
 def test_every_character_is_lower_cased_once(learned: dict[str, Tokenizer]) -> None:
     for form in FORMS:
         one = learned[f"{form} lower"]

@@ -40,6 +40,7 @@ def test_it_says_size_and_sha256_of_each_file_and_of_itself(folder):
     manifest.verify(folder)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", ["a.safetensors", "b.json", manifest.NAME])
 def test_every_single_bit_flip_every_truncation_and_a_byte_more_are_found(folder, name):
     raw = (folder / name).read_bytes()

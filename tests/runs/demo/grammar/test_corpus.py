@@ -39,6 +39,7 @@ def test_streams_are_pure_functions_of_split_and_seed_and_no_pair_is_in_two(coun
     assert len(set(found)) == len(found)
 
 
+@pytest.mark.long(minutes=0.05)
 @pytest.mark.parametrize("more", [0, pytest.param(80_000, marks=pytest.mark.long(0.2))])
 def test_one_english_sentence_has_one_german(sample: list[Pair], others: list[Pair], more: int) -> None:
     german: dict[str, str] = {}
