@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.nn.autograd.loss import CrossEntropyFunction
-from regard.nn.autograd.r_drop import RDropFunction
 from regard.nn.layout import Sequences
 from regard.nn.ops import Path
 
@@ -56,6 +55,8 @@ class SmoothedCrossEntropy(nn.Module):
             passes_TD: hidden vectors of both.
             alpha: how much half of the sum of both Kullback-Leibler divergences counts, beside the sum of both losses.
         """
+        from regard.nn.autograd.r_drop import RDropFunction  # few trainings need it
+
         given = labels_T, weight_T, pieces, self.smoothing, alpha, self.product
         total, nll = RDropFunction.apply(*passes_TD, table_V1D, *given)
         return total, nll
