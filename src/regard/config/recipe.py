@@ -257,6 +257,8 @@ class Recipe(Section):
             raise ValueError("training.r_drop is for translators and text-to-text")
         if self.training.r_drop and self.training.guided_alignment:
             raise ValueError("training.r_drop makes two passes, training.guided_alignment reads one; set one of them")
+        if self.training.r_drop and not any(v for name, v in self.model.model_dump().items() if "dropout" in name):
+            raise ValueError("training.r_drop compares two passes with other dropout; set model.dropout above 0")
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
             raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
         if self.training.weight_decay and self.training.optimiser == "adam":
