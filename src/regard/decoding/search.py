@@ -222,7 +222,7 @@ class Scheduler:
         Args:
             several: steps that end no row may come before it.
         """
-        self._admit()
+        self.admit()
         if not self._rows.count:
             return NO_ROWS, []
         choice, answer = (self._choose_by_drafts() if several else None) or self._choose(several)
@@ -320,14 +320,14 @@ class Scheduler:
             return False
         return all(grown.longest < one.limit and not one.best.hypotheses for one in grown.sentences)
 
-    def _admit(self) -> None:
-        """Open a row for as many waiting sentences as fit, if enough of the budget is free."""
+    def admit(self) -> bool:
+        """Open a row for as many waiting sentences as fit, if enough of the budget is free; whether some entered."""
         if not self._waiting:
-            return
+            return False
         budget = self.decoding.tokens
         free = budget - self._taken
         if self._rows.count and free < self.refill * budget:
-            return
+            return False
         entering: list[Sentence] = []
         while self._waiting:
             cost = self._cost(self._waiting[0])
@@ -337,12 +337,13 @@ class Scheduler:
             free -= cost
         self._taken = budget - free
         if not entering:
-            return
+            return False
         sources = [sentence.source for sentence in entering]
         self._state = self.step.admit(self._state, sources) if self._rows.count else self.step.start(sources)
         if any(sentence.copies > 1 for sentence in entering):
             entering = self._copy(entering)
         self._rows = self._rows.open(entering, self.symbols.start)
+        return True
 
     def _cost(self, sentence: Sentence) -> int:
         """What a sentence and its copies take of the budget."""

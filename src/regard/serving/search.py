@@ -196,13 +196,18 @@ class _Batch:
         self.scheduler.put(number, **group.given[place])
 
     def advance(self) -> tuple[int, int, int]:
-        """A step or a few; how many sentences it ended, and the tokens of both their sides."""
+        """A step or a few; how many sentences it ended, and the tokens of both their sides.
+
+        What enters a batch of long calls is encoded in a turn of its own, so that short ones need not wait for both.
+        """
         over = {group for group in {group for group, _ in self.sentences.values()} if group.over}
         if over:
             gone = {number for number, (group, _) in self.sentences.items() if group in over}
             self.scheduler.drop(gone)
             for number in gone:
                 del self.sentences[number]
+        if not self.short and self.scheduler.admit():
+            return 0, 0, 0
         _, closed = self.scheduler.advance(several=True)
         written = sum(map(self._end, closed))
         return len(closed), sum(len(sentence.source) for sentence in closed), written
@@ -359,7 +364,10 @@ class SharedSearch:
             batch = batches[kind] = _Batch(first, min(times, default=0.0) - (BURST if kind.short else 0.0))
         room = 0 if alone and batch.sentences else batch.scheduler.room
         share = math.ceil(waiting.cost / len(self._threads))
-        for group, place in waiting.take(min(room, share), not batch.sentences):
+        most = (
+            room if kind.short else int(Scheduler.refill * kind.decoding.tokens)
+        )  # of long ones few are encoded at once
+        for group, place in waiting.take(min(room, share, most), not batch.sentences):
             batch.put(next(self._numbers), group, place)
             if alone:
                 break
