@@ -14,7 +14,7 @@ from tests.models import small_models as small
 from tests.models.small_models import PIECES, assert_near, sentences
 
 
-@pytest.mark.one_of(72)
+@pytest.mark.one_of(24)
 @held("gpt")
 def test_every_step_is_that_of_the_model(family: Family) -> None:
     """Rows are repeated, reordered and left out, and prompts enter meanwhile, one of them empty."""
@@ -31,7 +31,7 @@ def test_every_step_is_that_of_the_model(family: Family) -> None:
         beside.read(3)
 
 
-@pytest.mark.one_of(60)
+@pytest.mark.one_of(20)
 @held("gpt", gpt=3)
 def test_the_window_slides_as_the_models_does(family: Family) -> None:
     beside = Beside(family, window=7)
@@ -42,7 +42,7 @@ def test_the_window_slides_as_the_models_does(family: Family) -> None:
             beside.select([[0, 0, 2], [2, 1, 0], [1, 1, 0]][step // 4 % 3])
 
 
-@pytest.mark.one_of(50)
+@pytest.mark.one_of(10)
 @held("gpt", gpt=3)
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
 def test_rows_of_fewer_bits_depend_on_no_neighbour_while_the_window_slides(family: Family, precision: str) -> None:
@@ -68,7 +68,7 @@ def test_rows_of_fewer_bits_depend_on_no_neighbour_while_the_window_slides(famil
     assert (answers[0] == answers[1]).all()
 
 
-@pytest.mark.one_of(20)
+@pytest.mark.one_of(4)
 @held("gpt")
 def test_whole_texts_are_read_as_by_the_model_and_alone_as_among_others(family: Family) -> None:
     (model, fast), given = both(family), small.texts(SOURCES)
@@ -88,7 +88,7 @@ def test_a_long_prompt_is_read_in_chunks(monkeypatch: pytest.MonkeyPatch) -> Non
     beside.read(3)
 
 
-@pytest.mark.one_of(20)
+@pytest.mark.one_of(4)
 @held("gpt", gpt=3)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int) -> None:

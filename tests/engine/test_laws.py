@@ -41,7 +41,7 @@ by_every_set = pytest.mark.parametrize("instruction_set", SETS, indirect=True)
 in_each_precision = pytest.mark.parametrize("precision", get_args(Precision))
 
 
-@pytest.mark.one_of(360)
+@pytest.mark.one_of(72)
 @by_every_set
 @held("transformer", transformer=9)
 @in_each_precision
@@ -56,7 +56,7 @@ def test_what_a_search_finds_depends_on_no_neighbour(
         assert search(fast, [source], *asked, nbest=beam)[0] == among
 
 
-@pytest.mark.one_of(300)
+@pytest.mark.one_of(60)
 @by_every_set
 @held("transformer", transformer=9)
 @in_each_precision
@@ -83,7 +83,7 @@ def test_step_by_step_is_all_at_once(family: Family, precision: Precision, instr
     assert np.sqrt(np.square(lost).mean()) < NEAR.get(precision, 1.0) * at_once.std()
 
 
-@pytest.mark.one_of(300)
+@pytest.mark.one_of(60)
 @by_every_set
 @held("transformer", transformer=9)
 @in_each_precision

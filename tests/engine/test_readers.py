@@ -15,7 +15,7 @@ from tests.models import small_models as small
 from tests.models.small_models import assert_near
 
 
-@pytest.mark.one_of(30)
+@pytest.mark.one_of(6)
 @held("bert")
 @pytest.mark.parametrize("segments", [False, True])
 def test_what_a_head_says_is_what_the_models_says(family: Family, segments: bool) -> None:
@@ -46,7 +46,7 @@ def test_what_a_recurrent_reader_says_is_what_the_model_says(family: Family, joi
         assert_near(fast(texts(given)), model(given), MOST)
 
 
-@pytest.mark.one_of(20)
+@pytest.mark.one_of(4)
 @held("bert", "rnn-encoder")
 def test_a_text_alone_has_the_bits_that_it_has_among_others(family: Family) -> None:
     _, fast = both(family)

@@ -41,7 +41,7 @@ def found_by(model: Any, source: np.ndarray, decoding: Decoding, limit: int, nbe
     return search(stepper(model), [source], decoding, Symbols(VOCABULARY), **options)[0]
 
 
-@pytest.mark.one_of(360)
+@pytest.mark.one_of(72)
 @held("transformer", "gpt")
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 @pytest.mark.parametrize("place", [0, 1])
@@ -55,7 +55,7 @@ def test_search(family: Family, alpha: float, place: int) -> None:
     assert np.allclose([h.score for h in found], [scored[i] for i in best[:5]], atol=1e-9)
 
 
-@pytest.mark.one_of(112)
+@pytest.mark.one_of(28)
 @held(*WRITING)
 def test_a_beam_of_one_is_greedy(family: Family) -> None:
     model = family.model(pieces=VOCABULARY)

@@ -57,7 +57,7 @@ def lacks(way: str, dtype: torch.dtype) -> bool:
     return way == "native" and (dtype == torch.float64 or not can)
 
 
-@pytest.mark.one_of(50)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 @pytest.mark.parametrize("tail", [0, 4])
 @pytest.mark.parametrize("way", WAYS)
@@ -193,7 +193,7 @@ def test_weights_dropped_keep_their_mean() -> None:
         assert abs(torch.stack(contexts).mean().item() - 1) < 0.02
 
 
-@pytest.mark.one_of(42)
+@pytest.mark.one_of(14)
 @held("rnn", "rnn-encoder")
 @DTYPES
 def test_ways_of_a_recurrence(family: Family, dtype: torch.dtype) -> None:

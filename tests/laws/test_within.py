@@ -20,7 +20,7 @@ NEAR = 1e-5
 """Nats between two candidates under which either may come first."""
 
 
-@pytest.mark.one_of(280)
+@pytest.mark.one_of(56)
 @held(*ALL)
 @DTYPES
 @GRADIENT
@@ -34,7 +34,7 @@ def test_neighbours(family: Family, dtype: torch.dtype, gradient: bool) -> None:
                 assert_near(all_of_them[start : start + len(alone)], alone, tolerance(dtype), str(b))
 
 
-@pytest.mark.one_of(340)
+@pytest.mark.one_of(68)
 @held("transformer", "gpt")
 @DTYPES
 @pytest.mark.parametrize("beam", [1, 3])
@@ -61,7 +61,7 @@ def test_neighbours_written(family: Family, dtype: torch.dtype, beam: int) -> No
     assert near_ties <= (2 if dtype == torch.float32 else 0)  # two that change places differ in both
 
 
-@pytest.mark.one_of(70)
+@pytest.mark.one_of(14)
 @held("transformer", "rnn")
 @DTYPES
 def test_state(family: Family, dtype: torch.dtype) -> None:
@@ -69,7 +69,7 @@ def test_state(family: Family, dtype: torch.dtype) -> None:
     follow(model, SOURCES, given, given.target.ids_T.view(4, 6), 0, dtype)
 
 
-@pytest.mark.one_of(100)
+@pytest.mark.one_of(20)
 @held("gpt")
 @DTYPES
 @pytest.mark.parametrize("prompt", [0, 1, 4])
@@ -90,7 +90,7 @@ def follow(model, sources, given, read_NT: torch.Tensor, place: int, dtype: torc
         assert_near(answer.all(), at_once[:, now], tolerance(dtype), f"token {now}")
 
 
-@pytest.mark.one_of(100)
+@pytest.mark.one_of(20)
 @held("transformer", "bert", "vit")
 @DTYPES
 def test_order(family: Family, dtype: torch.dtype) -> None:
@@ -131,7 +131,7 @@ def test_order_behind_the_mask(family: Family, dtype: torch.dtype) -> None:
         assert (found_D - expected_D).abs().max() > 1e-3
 
 
-@pytest.mark.one_of(200)
+@pytest.mark.one_of(40)
 @held(*ALL)
 @DTYPES
 def test_weights(family: Family, dtype: torch.dtype) -> None:
@@ -159,7 +159,7 @@ def test_weights_of_a_source_without_tokens(name: str) -> None:
     assert all(len(tensors) == 2 for tensors in heard.values())
 
 
-@pytest.mark.one_of(100)
+@pytest.mark.one_of(20)
 @held(*ALL)
 def test_gradient(family: Family) -> None:
     """Every parameter receives a finite one that is not zero, unless the table says why."""

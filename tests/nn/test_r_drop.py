@@ -23,7 +23,7 @@ def given(tokens: int, dtype: torch.dtype = torch.float64) -> tuple[list[torch.T
 def ours(part: SmoothedCrossEntropy, learned: list[torch.Tensor], labels_T: torch.Tensor, weight_T: torch.Tensor):
     """The loss, the likelihood and three times the gradient."""
     first_TD, second_TD, table_V1D = learned
-    total, nll = part.r_drop((first_TD, second_TD), table_V1D, labels_T, weight_T, PIECES, ALPHA)
+    total, nll = part.r_drop(first_TD, second_TD, table_V1D, labels_T, weight_T, PIECES, ALPHA)
     return total, nll, torch.autograd.grad(3 * total, learned)
 
 
@@ -54,7 +54,7 @@ def test_in_chunks_it_is_torchs_cross_entropy_and_divergence(
 def test_two_equal_passes_cost_what_one_does() -> None:
     part = SmoothedCrossEntropy(0.1)
     (first_TD, _, table_V1D), labels_T, weight_T = given(21)
-    total, nll = part.r_drop((first_TD, first_TD), table_V1D, labels_T, weight_T, PIECES, ALPHA)
+    total, nll = part.r_drop(first_TD, first_TD, table_V1D, labels_T, weight_T, PIECES, ALPHA)
     plain = part(first_TD, table_V1D, labels_T, weight_T, PIECES)
     assert_near(total, plain[0], 1e-9)
     assert_near(nll, plain[1], 1e-9)

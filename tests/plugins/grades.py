@@ -52,15 +52,18 @@ def thin(metafunc: pytest.Metafunc) -> None:
         if mark is not None and not marked(call, "long"):
             groups.setdefault((mark.args[0], mark.kwargs.get("minutes", 0.01)), []).append(call)
     for (share, duration), calls in groups.items():
-        kept = representative([call.id for call in calls], share)
+        kept = representative([call.id for call in calls], share, metafunc.definition.name)
         for call in calls:
             if call.id not in kept:
                 call.marks.append(pytest.mark.long(minutes=duration).mark)
 
 
-def representative(names: Sequence[str], share: int) -> set[str]:
-    """One name in so many, a pure function of them: first those with the most words that no name before them has."""
-    left = seeded_order(names, "representative")
+def representative(names: Sequence[str], share: int, test: str = "") -> set[str]:
+    """One name in so many, a pure function of them: first those with the most words that no name before them has.
+
+    Tests of the same parameters keep others of them.
+    """
+    left = seeded_order(names, f"representative {test}")
     count = -(-len(names) // share)
     kept: list[str] = []
     seen: set[tuple[int, str]] = set()

@@ -318,7 +318,6 @@ def replanned(corpus, counted, tmp_path_factory):
     return output, slow_train(corpus, output), list(SEEN)
 
 
-@pytest.mark.long(minutes=0.04)
 def test_everything_says_the_new_number(replanned):
     output, reporter, _ = replanned
     fields = resolved.read_fields(output / "training")

@@ -42,7 +42,8 @@ class SmoothedCrossEntropy(nn.Module):
 
     def r_drop(
         self,
-        passes_TD: tuple[Tensor, Tensor],
+        first_TD: Tensor,
+        second_TD: Tensor,
         table_V1D: Tensor,
         labels_T: Tensor,
         weight_T: Tensor,
@@ -51,14 +52,17 @@ class SmoothedCrossEntropy(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """R-Drop: the mean loss of two passes with other dropout, and how far their predictions differ [Liang21].
 
+        Returns:
+            Half of the paper's loss and the mean of both negative log-likelihoods, both summed over tokens.
+
         Args:
-            passes_TD: hidden vectors of both.
-            alpha: how much half of the sum of both Kullback-Leibler divergences counts, beside the sum of both losses.
+            first_TD, second_TD: hidden vectors of both.
+            alpha: weight of the mean of both Kullback-Leibler divergences in the paper's loss.
         """
         from regard.nn.autograd.r_drop import RDropFunction  # few trainings need it
 
         given = labels_T, weight_T, pieces, self.smoothing, alpha, self.product
-        total, nll = RDropFunction.apply(*passes_TD, table_V1D, *given)
+        total, nll = RDropFunction.apply(first_TD, second_TD, table_V1D, *given)
         return total, nll
 
 

@@ -99,7 +99,10 @@ def share_arena() -> None:
 
 
 def trim_memory() -> None:
-    """Give the system back what was freed between memory in use, which otherwise grows with every peak; there too."""
+    """Give freed memory back to the system, also where it lies between memory in use.
+
+    On Linux with glibc; elsewhere nothing happens.
+    """
     with suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 

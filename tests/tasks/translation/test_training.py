@@ -66,24 +66,28 @@ def alone(teaching: TranslationTraining, source: str, target: str) -> tuple[floa
     return float(smoothed_T.sum()), float(nll_T.sum()), len(ids[1])
 
 
-def test_two_passes_with_other_dropout_are_to_agree(prepared: PreparedPairs) -> None:
+@pytest.mark.parametrize("bias", [False, True])
+def test_two_passes_with_other_dropout_are_to_agree(prepared: PreparedPairs, bias: bool) -> None:
     values = RECIPE.model_dump()
     recipe = recipe_from(
         {
             **values,
-            "model": {**values["model"], "dropout": 0.5},
+            "model": {**values["model"], "dropout": 0.5, "output_bias": bias},
             "training": {**values["training"], "label_smoothing": 0.0, "r_drop": 3.0},
         }
     )
     teaching = made(prepared, recipe=recipe)
     model, batch = teaching.model.train(), teaching.batches.validation[0]
     inputs = pairs(batch)
+    if bias:
+        torch.nn.init.normal_(model.output_bias)
     reseed(5)
     found = teaching.loss(batch)
     reseed(5)
     with torch.no_grad():
-        table_VD = model.output.weight[: teaching.task.vocabularies.target.size]
-        one_TV, other_TV = ((model(inputs) @ table_VD.T).log_softmax(-1) for _ in range(2))
+        pieces = teaching.task.vocabularies.target.size
+        table_VD, bias_V = model.output.weight[:pieces], model.output_bias[:pieces] if bias else 0.0
+        one_TV, other_TV = ((model(inputs) @ table_VD.T + bias_V).log_softmax(-1) for _ in range(2))
     here_T = torch.arange(len(inputs.labels_T))
     weight_T = inputs.weight_T
     likelihoods = [-float(log_TV[here_T, inputs.labels_T] @ weight_T) for log_TV in (one_TV, other_TV)]

@@ -7,7 +7,7 @@ import torch
 from regard.nn.autograd.loss import GPU_SCORES, softmax
 from regard.nn.ops import matmul
 
-CHUNK = 256
+CHUNK = 128
 """Tokens projected at once: the scores of both passes are read several times, and should stay near the processor."""
 
 
@@ -31,25 +31,23 @@ class RDropFunction(torch.autograd.Function):
             labels_R, weight_R = labels_T[part], weight_T[part]
             label_cells = torch.arange(len(labels_R), device=labels_R.device), labels_R
             factors = [hidden_TD[part].to(factor_VD.dtype) for hidden_TD in passes]
-            score_RV, other_RV = (matmul(factor_RD, factor_VD.t(), path) for factor_RD in factors)
-            label_scores = [one_RV[label_cells].to(first_TD.dtype) for one_RV in (score_RV, other_RV)]
-            d_RV = score_RV - other_RV
+            products = (matmul(factor_RD, factor_VD.t(), path) for factor_RD in factors)
+            score_RV, other_RV = (one_RV.to(first_TD.dtype) for one_RV in products)
+            label_scores, d_RV = [one_RV[label_cells] for one_RV in (score_RV, other_RV)], score_RV - other_RV
             (p_RV, sum_R), (q_RV, other_sum_R) = (softmax(one_RV, labels_R) for one_RV in (score_RV, other_RV))
-            d_RV -= (sum_R - other_sum_R)[:, None].to(d_RV.dtype)
-            sums = [one_R.to(first_TD.dtype) for one_R in (sum_R, other_sum_R)]
-            for own, (factor_RD, log_sum_R) in enumerate(zip(factors, sums, strict=True)):
-                likelihood_R = log_sum_R - label_scores[own]
-                divergence_R = (p_RV * d_RV).sum(1, dtype=first_TD.dtype)
+            d_RV -= (sum_R - other_sum_R)[:, None]
+            for own, (factor_RD, log_sum_R) in enumerate(zip(factors, (sum_R, other_sum_R), strict=True)):
+                likelihood_R, divergence_R = log_sum_R - label_scores[own], (p_RV * d_RV).sum(1)
                 uniform_R = log_sum_R - passes[own][part] @ mean_D
                 total_R = (1 - smoothing) * likelihood_R + smoothing * uniform_R + alpha / 2 * divergence_R
                 total, nll = total + total_R @ weight_R / 2, nll + likelihood_R @ weight_R / 2
                 constant_R = 0.5 + alpha / 4 * (1 - divergence_R)
-                gradient_RV = d_RV.mul(alpha / 4).add_(constant_R[:, None].to(d_RV.dtype)).mul_(p_RV)
+                gradient_RV = d_RV.mul(alpha / 4).add_(constant_R[:, None]).mul_(p_RV)
                 gradient_RV.sub_(q_RV, alpha=alpha / 4)
                 gradient_RV[label_cells] += (smoothing - 1) / 2
-                counted_RD = factor_RD * weight_R[:, None].to(factor_RD.dtype)
-                gradients[own][part] = matmul(gradient_RV, factor_VD, path)
-                table_gradient_V1D[:pieces] += matmul(gradient_RV.t(), counted_RD, path)
+                low_RV, counted_RD = (x.to(factor_RD.dtype) for x in (gradient_RV, factor_RD * weight_R[:, None]))
+                gradients[own][part] = matmul(low_RV, factor_VD, path)
+                table_gradient_V1D[:pieces] += matmul(low_RV.t(), counted_RD, path)
                 d_RV, p_RV, q_RV = -d_RV, q_RV, p_RV
         for hidden_TD, gradient_TD in zip(passes, gradients, strict=True):  # the smoothed target's uniform part
             gradient_TD -= smoothing / 2 * mean_D

@@ -23,9 +23,7 @@ class Usage:
         self._timer: Timer | None = None
 
     def add(self, key: int, characters: int) -> None:
-        """Count characters of a key, by its number; 0: of nobody."""
-        if not key:
-            return
+        """Count characters of a key, by its number."""
         with self._lock:
             now = key, month()
             self._counts[now] = self._counts.get(now, 0) + characters

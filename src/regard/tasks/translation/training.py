@@ -107,9 +107,9 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         if not alpha or not self.model.training:
             return target_loss(self.task, self.criterion, batch, inputs, hidden_TD)
         model = self.task.model
-        first_TD, table_V1D = model.projection(hidden_TD)
-        passes_TD = first_TD, model.projection(model(inputs))[0]
-        total, nll = self.criterion.r_drop(passes_TD, table_V1D, inputs.labels_T, inputs.weight_T, model.pieces, alpha)
+        both_TD, table_V1D = model.projection(torch.cat([hidden_TD, model(inputs)]))
+        given = table_V1D, inputs.labels_T, inputs.weight_T, model.pieces, alpha
+        total, nll = self.criterion.r_drop(*both_TD.chunk(2), *given)
         return Loss(total, nll, batch.tokens)
 
     @torch.no_grad()
