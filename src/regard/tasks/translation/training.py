@@ -108,8 +108,9 @@ class TeacherForcing(BaseTraining[AnyWriter]):
             return target_loss(self.task, self.criterion, batch, inputs, hidden_TD)
         model = self.task.model
         both_TD, table_V1D = model.projection(torch.cat([hidden_TD, model(inputs)]))
+        first_TD, second_TD = both_TD.chunk(2)
         given = table_V1D, inputs.labels_T, inputs.weight_T, model.pieces, alpha
-        total, nll = self.criterion.r_drop(*both_TD.chunk(2), *given)
+        total, nll = self.criterion.r_drop(first_TD, second_TD, *given)
         return Loss(total, nll, batch.tokens)
 
     @torch.no_grad()
