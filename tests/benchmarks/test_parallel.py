@@ -30,6 +30,7 @@ def test_gradients_are_those_of_each_text_alone_token_by_token(parallel: ModuleT
         assert row["norm"] > 0
 
 
+@pytest.mark.long(minutes=0.03)
 def test_speed_and_memory_have_a_figure_for_every_layer_and_length(
     parallel: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

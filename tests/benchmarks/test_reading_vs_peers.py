@@ -134,6 +134,7 @@ def test_the_interval_of_a_difference_is_that_of_its_standard_error(load: Any) -
     assert mean == pytest.approx(lead / 2)
 
 
+@pytest.mark.long(minutes=0.04)
 def test_a_difference_is_told_once_for_the_same_runs(conductor: Any, tmp_path: Path) -> None:
     words = ("--set", "labels", "--test")
     assert conductor(*words, "--seeds", "1", "2") == 0

@@ -246,7 +246,7 @@ def test_debugging_shows_where(regard, loaded, monkeypatch) -> None:
     assert done.err.splitlines()[-1] == "regard: wrong"
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.long(minutes=0.03)
 @pytest.mark.parametrize("words", [["info", "tiny"], ["info", "tiny", "--json"]])
 def test_a_full_disk_behind_stdout_is_named(words: list[str]) -> None:
     command = [sys.executable, "-m", "regard", *words]

@@ -88,7 +88,7 @@ def test_no_output_is_opened_where_it_is_to_be(command, name):
     assert [path for path in opened if WHOLE.fullmatch(path) or (one.at_once and path.startswith("out/"))] == []
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4, minutes=0.05)
 @pytest.mark.parametrize("name", NAMES)
 def test_killed_before_a_change_and_in_one(command, tmp_path, name):
     one, draw = command(name), random.Random(name)
@@ -122,6 +122,7 @@ def test_killed_by_a_signal(command, tmp_path, name, seed):
     assert kills == KILLS
 
 
+@pytest.mark.one_of(2, minutes=0.03)
 @pytest.mark.parametrize("name", SOME)
 def test_killed_while_an_empty_folder_is_filled(command, tmp_path, name):
     """A folder that was there is no other one afterwards, so it takes its files one by one."""

@@ -93,7 +93,7 @@ def test_killed_again_and_again(tmp_path, made):
     assert contents(tmp_path / "data") == contents(tmp_path / "never")
 
 
-@pytest.mark.one_of(3, minutes=0.05)
+@pytest.mark.long(minutes=0.03)
 @pytest.mark.parametrize("share", range(3))
 def test_killed_while_damaged_data_is_made_again(tmp_path, made, share):
     """In a run, which removes the damaged folder once another like it is whole; both cannot be lost at once."""
@@ -126,7 +126,7 @@ def measured(folder, files):
     measure.measure(Toy(), Corpus(), recipe(), folder, Hooks(files=files), 1e9, most=2)
 
 
-@pytest.mark.one_of(3, minutes=0.1)
+@pytest.mark.one_of(6, minutes=0.04)
 @pytest.mark.parametrize("share", range(3))
 def test_measuring_killed_before_each_operation_and_in_each_write(tmp_path, share):
     files, left = Count(), set()

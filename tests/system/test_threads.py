@@ -67,7 +67,7 @@ def test_threads_that_wait_sleep_unless_the_user_says_otherwise(given: dict[str,
     assert given or len(ours) == len(SLEEP)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.long(minutes=0.05)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says what a process computes")
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_a_thread_that_waits_computes_nothing(library: str) -> None:

@@ -54,6 +54,7 @@ def test_only_a_torn_line_is_cut(tmp_path, torn):
     assert len(list(tmp_path.iterdir())) == (2 if torn else 1)
 
 
+@pytest.mark.long(minutes=0.03)
 def test_killed_while_cutting_loses_nothing(tmp_path):
     for number in range(1, 12):
         folder = tmp_path / str(number)

@@ -119,7 +119,7 @@ def same(output: Path, play: Play) -> None:
     assert found.model == expected.model
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(12, minutes=0.03)
 @pytest.mark.parametrize("local", [False, True], ids=["messages", "memory"])
 @pytest.mark.parametrize("size", [2, 4])
 def test_any_number_of_processes_makes_the_same_weights(
@@ -138,7 +138,7 @@ class DieAt(StopAt):
         return False
 
 
-@pytest.mark.one_of(40)
+@pytest.mark.one_of(80, minutes=0.04)
 @pytest.mark.parametrize("step", range(40))
 def test_a_run_that_lost_a_process_resumes_with_another_number(step: int, undisturbed: Play, tmp_path: Path) -> None:
     first, second = [(2, 4), (4, 1), (4, 2), (2, 1), (1, 4)][step % 5]
@@ -155,7 +155,7 @@ def test_a_run_that_lost_a_process_resumes_with_another_number(step: int, undist
     same(output, undisturbed)
 
 
-@pytest.mark.one_of(80)
+@pytest.mark.long(minutes=0.04)
 @pytest.mark.parametrize("operation", range(0, 400, 10))
 @pytest.mark.parametrize("middle", [False, True], ids=["before", "in"])
 def test_killed_while_saving_it_resumes_with_another_number(

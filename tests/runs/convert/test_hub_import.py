@@ -48,7 +48,7 @@ def unread(folder: Path, where: str | Path | None, *holds: str) -> None:
         read_hub_model(folder)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.long(minutes=0.03)
 @pytest.mark.parametrize("purpose", ["mrpc", "STS-B", "sst2", None])
 def test_a_bert_fine_tuned_on_a_task_of_two_texts_reads_two(purpose: str | None, tmp_path: Path) -> None:
     peer, theirs = folder_of("BertForSequenceClassification", tmp_path / "theirs")

@@ -115,7 +115,7 @@ def ending(tmp_path_factory):
     return peer, folder
 
 
-@pytest.mark.one_of(3, minutes=0.06)
+@pytest.mark.one_of(6, minutes=0.03)
 @pytest.mark.filterwarnings("ignore:Unfeasible")
 @pytest.mark.parametrize("rule", RULES)
 def test_rules_are_those_of_transformers(ending, rule: str) -> None:

@@ -44,6 +44,7 @@ def test_digits_are_all_different_and_in_their_quarters() -> None:
         assert ((quarters > 110).sum((1, 3)) > 20).all()
 
 
+@pytest.mark.long(minutes=0.04)
 def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path, monkeypatch, capsys) -> None:
     for name, value in (("TRAIN", 200), ("VALID", 20), ("TEST", 20)):
         monkeypatch.setattr(image_demo, name, value)

@@ -222,6 +222,7 @@ def quick_hearts(monkeypatch):
     return port
 
 
+@pytest.mark.long(minutes=0.05)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_host_that_dies_or_stops_while_it_prepares_ends_those_that_wait(quick_hearts, number):
     child = os.fork()
@@ -265,6 +266,7 @@ def test_the_first_does_not_wait_for_a_host_that_never_comes(quick_hearts, monke
     assert in_child(wait) == 0
 
 
+@pytest.mark.long(minutes=0.05)
 def test_without_torchrun_a_host_that_never_comes_is_lost_as_soon(quick_hearts):
     def wait():
         first = TorchrunProcess(0, 2)

@@ -84,6 +84,7 @@ def their_optimiser(peer: nn.Module, section: Any) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, betas=(section.beta1, section.beta2), eps=section.epsilon)
 
 
+@pytest.mark.long(minutes=0.03)
 def test_twenty_steps_are_those_of_transformers_and_so_is_what_is_written_then(tmp_path: Path) -> None:
     teaching, peer = taught(tmp_path)
     section = teaching.task.recipe.training
