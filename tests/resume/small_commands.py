@@ -23,11 +23,7 @@ SPANS = f"text_to_text.spans=true {LAYERED} {TWO} text.vocabulary=400 data.max_t
 CASES: dict[str, tuple[str, str, str]] = {
     "recurrent": ("translation", "pairs.tsv", f"model.family=rnn {TWO}"),
     "feeding": ("translation", "pairs.tsv", f"model.family=rnn model.input_feeding=true {TWO}"),
-    "relative": (
-        "translation",
-        "pairs.tsv",
-        f"model.positions=relative model.norm=rms {LAYERED} {TWO}",
-    ),
+    "relative": ("translation", "pairs.tsv", f"model.positions=relative model.norm=rms {LAYERED} {TWO}"),
     "batch norm": ("translation", "pairs.tsv", f"model.norm=batch model.decoder_norm=layer {LAYERED} {TWO}"),
     "guided": (
         "translation",

@@ -364,9 +364,8 @@ class SharedSearch:
             batch = batches[kind] = _Batch(first, min(times, default=0.0) - (BURST if kind.short else 0.0))
         room = 0 if alone and batch.sentences else batch.scheduler.room
         share = math.ceil(waiting.cost / len(self._threads))
-        most = (
-            room if kind.short else int(Scheduler.refill * kind.decoding.tokens)
-        )  # of long ones few are encoded at once
+        few = int(Scheduler.refill * kind.decoding.tokens)  # so that nobody waits long for their encoding
+        most = room if kind.short else few
         for group, place in waiting.take(min(room, share, most), not batch.sentences):
             batch.put(next(self._numbers), group, place)
             if alone:
