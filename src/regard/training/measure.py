@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import gc
 import math
 import re
 import time
@@ -22,6 +22,7 @@ from regard.models import build, store
 from regard.models.inputs import pairs
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
+from regard.system.processor import trim_memory
 from regard.training.budget import Costs
 from regard.training.checkpoints import checkpoint
 from regard.training.checkpoints.files import Files
@@ -316,8 +317,8 @@ def peak_memory(work: Callable[[], object], device: torch.device) -> int | None:
         before = torch.cuda.memory_allocated(device)
         work()
         return torch.cuda.max_memory_allocated(device) - before
-    with contextlib.suppress(OSError, AttributeError):  # the work would reuse freed memory and seem to need none
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    gc.collect()  # the work would reuse what is freed meanwhile, or was before, and seem to need less
+    trim_memory()
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts again from now
         before = _bytes("VmRSS", "/proc/self/status")
