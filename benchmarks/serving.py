@@ -1,13 +1,14 @@
-"""A server beside `regard translate` and a small server of CTranslate2: texts a second, and one sentence's time.
+"""A server beside `regard translate`, LibreTranslate and CTranslate2: texts a second, and one sentence's time.
 
     python benchmarks/serving.py --model FOLDER --texts test.en
 
 Throughput: 16 clients, each with a connection that it keeps, send the lines of the file three times, in requests of 1
-to 16 texts, the next one when the last is answered; beside it the same lines as a file for `regard translate`, less the
-seconds that it takes for one line; and the same clients at `peers/serve_ctranslate2.py`, which translates the sentences
-of all clients in batches of the size that was best of some tried before, or each request as soon as one of its workers
-is free, or each text after the other, as LibreTranslate has it. All run in turns, and their medians count. All
-programs, and the clients, share the cores of the machine; `cpu` is the processor time of a program without the clients.
+to so many texts as ``--most`` has, the next one when the last is answered; beside it the same lines as a file for
+`regard translate`, less the seconds that it takes for one line. The same clients ask `peers/serve_ctranslate2.py`,
+which translates the sentences of all clients in batches of the size that was best of some tried before; and
+LibreTranslate of the same weights (its environment is made below ``--work``), as it is installed and with a worker for
+each core, for a tenth of the lines. All run in turns, and their medians count. All programs, and the clients, share the
+cores of the machine; `cpu` is the processor time of a program without the clients.
 
 Latency: milliseconds of one short sentence, asked again and again; alone, beside a document of 5,000 sentences (a job),
 and beside the same sentences as requests.
@@ -29,10 +30,12 @@ import re
 import subprocess
 import sys
 import time
+from argparse import Namespace
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -41,12 +44,13 @@ from typing import Any
 
 import command
 import machine
+from environments import Absent, prepared, python_for
 from harness import say
 
 from regard.tasks.model_folder import open_without_torch
 
 CLIENTS = 16
-MOST = 16
+MOST = (1, 16, 64)
 """Texts of a request at most."""
 OVER = 3
 """Times that the lines are translated, since batches are small at the end."""
@@ -71,6 +75,8 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, required=True)
     parser.add_argument("--precision", choices=["fp32", "int8"], default="fp32")
     parser.add_argument("--rounds", type=command.positive_number, default=5)
+    parser.add_argument("--most", type=command.positive_number, nargs="+", default=MOST)
+    parser.add_argument("--work", type=prepared, default=str(command.WORK))
     parts = ["throughput", "latency", "company"]
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     asked = parser.parse_args()
@@ -81,7 +87,7 @@ def main() -> None:
         data = ["--data", f"{scratch}/data", "--port", "0", "--precision", asked.precision]
         ours = stack.enter_context(Server([*REGARD, "serve", str(asked.model), *data]))
         if "throughput" in asked.parts:
-            rows += throughputs(ours, asked.model, lines * OVER, asked.precision, asked.rounds, scratch, stack)
+            rows += throughputs(ours, lines * OVER, asked, scratch, stack)
         if "latency" in asked.parts:
             rows += latencies(ours, lines, asked.rounds)
         if "company" in asked.parts:
@@ -95,13 +101,14 @@ REGARD = [sys.executable, "-m", "regard.cli"]
 class Server:
     """A program that says on its first line where it listens."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    def __init__(self, words: Sequence[str], **settings: str) -> None:
+        environment = os.environ | settings
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
 
     def __enter__(self) -> Server:
         assert self.process.stdout is not None
         self.port = int(re.findall(rb":(\d+)/", self.process.stdout.readline())[0])
-        ask(self.connect(), [SHORT])  # the model is in memory then
+        self.answer(self.connect(), [SHORT])  # the model is in memory then
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -118,15 +125,15 @@ class Server:
         """A connection, which is kept."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
 
-    def measure(self, lines: Sequence[str]) -> Row:
-        """Seconds of the clock and of the processor in which the clients' lines are translated."""
-        cpu, wall = self.cpu, time.perf_counter()
-        self.translate(lines)
-        return {"wall": round(time.perf_counter() - wall, 3), "cpu": round(self.cpu - cpu, 3)}
+    def answer(self, connection: http.client.HTTPConnection, texts: Sequence[str]) -> list[str]:
+        """The translations of one request's texts."""
+        return ask(connection, texts)
 
-    def translate(self, lines: Sequence[str]) -> list[str]:
-        """The translations of lines, asked for by all clients."""
-        return [text for texts in self.ask(divide(lines)) for text in texts]
+    def measure(self, lines: Sequence[str], most: int) -> Row:
+        """Seconds of the clock and of the processor for a line, where clients ask for up to ``most`` at once."""
+        cpu, wall = self.cpu, time.perf_counter()
+        self.ask(divide(lines, most))
+        return {"wall": (time.perf_counter() - wall) / len(lines), "cpu": (self.cpu - cpu) / len(lines)}
 
     def ask(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
         """The answers of requests of so many texts, asked for by all clients."""
@@ -135,7 +142,7 @@ class Server:
         def run() -> None:
             connection = self.connect()
             for place, some in requests:
-                places.append((place, ask(connection, some)))
+                places.append((place, self.answer(connection, some)))
             connection.close()
 
         clients = [Thread(target=run) for _ in range(CLIENTS)]
@@ -146,6 +153,18 @@ class Server:
         return [texts for _, texts in sorted(places)]
 
 
+class LibreTranslate(Server):
+    """The program of that name, which is asked in its own way; it is slow, so a tenth of the lines is enough."""
+
+    def answer(self, connection: http.client.HTTPConnection, texts: Sequence[str]) -> list[str]:
+        given = json.dumps({"q": texts, "source": "en", "target": "de"}).encode()
+        found = told(connection, "POST", "/translate", given, {"Content-Type": "application/json"})
+        return list(found["translatedText"])
+
+    def measure(self, lines: Sequence[str], most: int) -> Row:
+        return super().measure(lines[: len(lines) // 10], most)
+
+
 class Offline:
     """`regard translate` of a file, in a process of its own; ``start`` is what one line takes."""
 
@@ -153,15 +172,10 @@ class Offline:
         self._words = [*REGARD, "translate", str(model), "--precision", precision]
         self._source, self._target = Path(folder, "source"), Path(folder, "target")
 
-    def measure(self, lines: Sequence[str]) -> Row:
-        """The same of one process, without its start."""
+    def measure(self, lines: Sequence[str], most: int) -> Row:
+        """The same of one process, without its start; it has all lines at once."""
         one, every = self._run([SHORT]), self._run(lines)
-        return {name: round(every[name] - one[name], 3) for name in one}
-
-    def translate(self, lines: Sequence[str]) -> list[str]:
-        """Their translations."""
-        self._run(lines)
-        return self._target.read_text(encoding="utf-8").splitlines()
+        return {name: (every[name] - one[name]) / len(lines) for name in one}
 
     def _run(self, lines: Sequence[str]) -> Row:
         self._source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -173,11 +187,11 @@ class Offline:
         return {"wall": time.perf_counter() - wall, "cpu": used}
 
 
-def divide(lines: Sequence[str]) -> list[list[str]]:
-    """The lines as requests of 1 to 16."""
+def divide(lines: Sequence[str], most: int) -> list[list[str]]:
+    """The lines as requests of 1 to so many."""
     drawn, at, found = random.Random(1), 0, list[list[str]]()
     while at < len(lines):
-        found.append(list(lines[at : at + drawn.randint(1, MOST)]))
+        found.append(list(lines[at : at + drawn.randint(1, most)]))
         at += len(found[-1])
     return found
 
@@ -196,38 +210,46 @@ def ask(connection: http.client.HTTPConnection, texts: Sequence[str]) -> list[st
     return [one["text"] for one in json.loads(content)["translations"]]
 
 
-def throughputs(
-    ours: Server, model: Path, lines: list[str], precision: str, rounds: int, scratch: str, stack: ExitStack
-) -> list[Row]:
+def throughputs(ours: Server, lines: list[str], asked: Namespace, scratch: str, stack: ExitStack) -> list[Row]:
     """Texts a second of each program."""
-    beam, folder = str(open_without_torch(model, "cpu", "fp32").recipe.decoding.beam), f"{scratch}/ctranslate2"
-    subprocess.run([*REGARD, "export", str(model), folder, "--to", "ctranslate2"], check=True, capture_output=True)
-    peer = [sys.executable, str(command.HERE / "peers" / "serve_ctranslate2.py"), folder, precision, beam]
-    peers = {batch: stack.enter_context(Server([*peer, str(batch)])) for batch in (0, 1, *BATCHES)}
-    seconds = {batch: peers[batch].measure(lines)["wall"] for batch in BATCHES}
+    beam = str(open_without_torch(asked.model, "cpu", "fp32").recipe.decoding.beam)
+    folder, theirs = f"{scratch}/ctranslate2", command.HERE / "peers"
+    export = [*REGARD, "export", str(asked.model), folder, "--to", "ctranslate2"]
+    subprocess.run(export, check=True, capture_output=True)
+    peer = [sys.executable, str(theirs / "serve_ctranslate2.py"), folder, asked.precision, beam]
+    peers = {batch: stack.enter_context(Server([*peer, str(batch)])) for batch in BATCHES}
+    seconds = {batch: peers[batch].measure(lines, max(asked.most))["wall"] for batch in BATCHES}
     best = min(seconds, key=seconds.__getitem__)
     programs: dict[str, Server | Offline] = {
         "regard serve": ours,
-        "regard translate": Offline(model, precision, scratch),
+        "regard translate": Offline(asked.model, asked.precision, scratch),
         f"CTranslate2, batches of {best}": peers[best],
-        "CTranslate2, requests": peers[0],
-        "CTranslate2, one text after another": peers[1],
     }
-    runs: dict[str, list[Row]] = {name: [] for name in programs}
-    for turn in range(rounds):
+    try:
+        words = [str(python_for("libretranslate", asked.work)), str(theirs / "serve_libretranslate.py")]
+    except Absent as reason:
+        say(f"  LibreTranslate is absent: {reason}")
+    else:
+        each = {"ARGOS_INTER_THREADS": str(os.cpu_count()), "ARGOS_INTRA_THREADS": "1"}
+        for name, settings in (("", {}), (", a worker for each core", each)):
+            server = LibreTranslate([*words, folder, asked.precision, beam], **settings)
+            programs[f"LibreTranslate{name}"] = stack.enter_context(server)
+    runs: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for turn, most in product(range(asked.rounds), asked.most):
         for name, program in programs.items():
-            runs[name].append(program.measure(lines))
-            say(f"  {turn + 1}/{rounds} {name}: {runs[name][-1]}")
+            runs[name, most].append(program.measure(lines, most))
+            each_second = 1 / runs[name, most][-1]["wall"]
+            say(f"  {turn + 1}/{asked.rounds} {name}, requests of up to {most}: {each_second:.0f} texts a second")
     return [
         {
             "what": "throughput",
             "tool": name,
-            "texts": len(lines),
-            "texts_per_second": round(len(lines) / median(one["wall"] for one in found), 1),
-            "cpu": round(median(one["cpu"] for one in found), 2),
-            "runs": found,
+            "most": most,
+            "texts_per_second": round(1 / median(one["wall"] for one in found), 1),
+            "cpu_of_1000": round(1000 * median(one["cpu"] for one in found), 2),
+            "runs": [{key: round(1000 * value, 3) for key, value in one.items()} for one in found],
         }
-        for name, found in runs.items()
+        for (name, most), found in runs.items()
     ]
 
 

@@ -2,9 +2,7 @@
 
     python serve_ctranslate2.py FOLDER PRECISION BEAM BATCH
 
-Whenever a worker of the translator is free, it is given what waits, ``BATCH`` sentences at most. Where that is 0, each
-request goes into the translator's own queue; where it is 1, each text does, one after another, and one worker has all
-cores, as LibreTranslate has it. Prints its address.
+Whenever a worker of the translator is free, it is given what waits, ``BATCH`` sentences at most. Prints its address.
 """
 
 from __future__ import annotations
@@ -40,18 +38,15 @@ class Translator:
     """
 
     def __init__(self, folder: str, precision: str, beam: int, batch: int) -> None:
-        kind, workers = TYPES[precision], 1 if batch == 1 else WORKERS
-        threads = {"intra_threads": WORKERS // workers, "inter_threads": workers}
-        self._model = ctranslate2.Translator(folder, compute_type=kind, **threads)
+        threads = {"intra_threads": 1, "inter_threads": WORKERS}
+        self._model = ctranslate2.Translator(folder, compute_type=TYPES[precision], **threads)
         self._tokenizer: Any = Tokenizer.from_file(f"{folder}/tokenizer.json")
-        self._beam, self._batch, self._free = beam, batch, workers
+        self._beam, self._batch, self._free = beam, batch, WORKERS
         self._working = set[asyncio.Task[None]]()
         self._waiting: list[tuple[str, asyncio.Future[str]]] = []
 
     async def translate(self, texts: list[str]) -> list[str]:
         """The translation of each text."""
-        if not self._batch:
-            return await asyncio.to_thread(self._translate, texts)
         loop = asyncio.get_running_loop()
         mine = [(text, loop.create_future()) for text in texts]
         self._waiting += mine
