@@ -1,15 +1,18 @@
 """What single models say to a server's clients."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from regard.inspection import SHIPPED
 from regard.serving.answers import Answers
-from regard.serving.core import Call
+from regard.serving.core import Call, ServiceError
 from regard.serving.models import ServedModels
 from regard.serving.search import CALL, SharedSearch
+from regard.serving.service import TranslationService
 from regard.serving.translate import Translator
 from regard.system.errors import RegardError
 
@@ -47,3 +50,32 @@ def test_other_words_are_those_of_the_translation_that_is_given(answers: Answers
 def test_a_translation_may_not_be_longer_than_the_model_writes(answers: Answers) -> None:
     with pytest.raises(RegardError, match="translations"):
         asked(answers, "words", text=TEXT, target="de", translation="Tier " * 2000)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("words", {"text": "a" * 2_001, "target": "de"}, "text: string should have at most 2000 characters"),
+        ("classify", {"texts": ["a" * 20_001]}, "texts.0: string should have at most 20000 characters"),
+        ("score", {"texts": ["a"], "translations": ["a" * 20_001], "target": "de"}, "translations.0"),
+    ],
+)
+def test_texts_are_no_longer_than_the_limits(answers: Answers, name: str, fields: Any, message: str) -> None:
+    with pytest.raises(ServiceError, match=message) as refused:
+        TranslationService.check(answers.kinds[name][0], fields)
+    assert refused.value.status == 400
+
+
+def test_of_many_gaps_few_guesses_are_written(answers: Answers) -> None:
+    class Filler:
+        def fill(self, texts: list[str], k: int) -> list[Any]:
+            return [[] for _ in texts]
+
+    filler, text = Filler(), "[MASK] " * 100 + "a" * 1_000
+    with (
+        patch.object(answers, "_model", lambda *_: nullcontext(filler)),
+        patch("regard.serving.answers.fills_words", lambda task: True),
+    ):
+        assert asked(answers, "fill", texts=[text], k=20) == {"texts": [{"gaps": []}]}
+        with pytest.raises(ServiceError, match="fewer gaps"):
+            asked(answers, "fill", texts=[text] * 2, k=20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,7 @@ from regard.serving.translate import Translator
 from regard.tasks.kinds import continues_text, fills_words, labels_texts, tags_words
 from regard.tasks.text.writer import Hypothesis
 from regard.tasks.translation.align import unit_weights, units_of
+from regard.text.tokenizers.tokenizer import MASK
 
 if TYPE_CHECKING:
     from regard.tasks.classification.classifier import Prediction
@@ -21,10 +22,13 @@ if TYPE_CHECKING:
     from regard.tasks.translation.translator import Translation
 
 MOST_TEXTS = 128
-MOST_CHARACTERS = 20_000
-"""Of a text."""
+MOST_CHARACTERS, MOST_OF_SENTENCE = 20_000, 2_000
+"""Of a text; of one whose every word is searched for again."""
+MOST_FILLED = 5_000_000
+"""Characters of filled texts, of which each gap has as many as guesses."""
 Text = Field(max_length=MOST_CHARACTERS)
 Texts = Field(min_length=1, max_length=MOST_TEXTS)
+LimitedText = Annotated[str, Text]
 
 
 class _Asked(BaseModel):
@@ -45,8 +49,8 @@ class _Asked(BaseModel):
 class PairsRequest(_Asked):
     """Texts and translations of them."""
 
-    texts: list[str] = Texts
-    translations: list[str] = Texts
+    texts: list[LimitedText] = Texts
+    translations: list[LimitedText] = Texts
     source: str | None = None
     target: str
 
@@ -63,13 +67,14 @@ class OwnPairRequest(_Asked):
 class WordsRequest(OwnPairRequest):
     """A sentence whose translation's words are to be replaced by others."""
 
+    text: str = Field(max_length=MOST_OF_SENTENCE)
     n: int = Field(default=3, ge=1, le=10)
 
 
 class TextsRequest(_Asked):
     """Texts for a model, by its name where there are several."""
 
-    texts: list[str] = Texts
+    texts: list[LimitedText] = Texts
     model: str | None = None
 
 
@@ -209,6 +214,8 @@ class Answers:
     def _fill(self, asked: FillRequest) -> object:
         with self._model("fill", asked.model) as task:
             assert fills_words(task)
+            if sum(text.count(MASK) * asked.k * len(text) for text in asked.texts) > MOST_FILLED:
+                raise ServiceError(413, "too much would be written: send fewer gaps at once, or a smaller k")
             found = task.fill(list(asked.texts), asked.k)
         return {"texts": [{"gaps": [[asdict(guess) for guess in gap] for gap in gaps]} for gaps in found]}
 

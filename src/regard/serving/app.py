@@ -169,7 +169,7 @@ class ServiceSite:
         self._interfaces: Sequence[Interface] = (native.INTERFACE, deepl.INTERFACE, *others.INTERFACES)
         routes = [
             *native_routes.routes(),
-            *libretranslate.routes(service, service.needs_key, most_bytes),
+            *libretranslate.routes(service, service.needs_key, most_bytes, service.limits.characters),
             *deepl.routes(service, glossaries, most_bytes),
             *others.routes(service),
             Route("/livez", self.live, methods=["GET"]),

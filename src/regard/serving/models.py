@@ -59,6 +59,7 @@ class ServedModel:
     users: int = 0
     loads: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+    counting: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def of(cls, given: str) -> ServedModel:
@@ -197,11 +198,13 @@ class ServedModels:
             ServiceError: the folder is damaged or gone (503).
         """
         task = self._task(model)
-        model.users += 1
+        with model.counting:
+            model.users += 1
         try:
             yield task
         finally:
-            model.users -= 1
+            with model.counting:
+                model.users -= 1
             model.used = time.monotonic()
 
     def _task(self, model: ServedModel) -> Task:

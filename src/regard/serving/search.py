@@ -39,8 +39,8 @@ BURST = 0.3
 """Seconds by which short calls may come first."""
 MOST_STEPS = {True: 32, False: 2}
 """Steps taken at once: whoever waits for a step of a long call should not wait long."""
-FEW_ROWS = 10
-"""With more rows steps are taken one by one: whoever comes meanwhile should enter soon, and the batch be full."""
+FEW = 2
+"""Of more sentences steps are taken one by one: whoever comes meanwhile should enter soon, and the batch be full."""
 PACE = 6_000.0
 """Tokens times beam of a second by which calls of one client are compared: what is longer may be as much older."""
 Found = list[list[Hypothesis]]
@@ -188,7 +188,8 @@ class _Batch:
         terms = [one["terms"] for one in group.given]
         self.choose = strategy(kind.decoding, kind.symbols, kind.scores, terms)
         self.scheduler = Scheduler(group.step, self.choose, kind.decoding, kind.symbols)
-        self.scheduler.most_steps, self.scheduler.most_rows = MOST_STEPS[kind.short], FEW_ROWS  # type: ignore[misc]
+        most_rows = min(Scheduler.most_rows, FEW * kind.decoding.beam)
+        self.scheduler.most_steps, self.scheduler.most_rows = MOST_STEPS[kind.short], most_rows  # type: ignore[misc]
         self.short = kind.short
         self.sentences: dict[int, tuple[_Group, int]] = {}
 

@@ -182,6 +182,8 @@ class TranslationService:
         """
         fields, answer = self.answers.kinds[name]
         found = self.check(fields, asked)
+        if found.characters > self.limits.call_characters:
+            raise ServiceError(413, f"a request may have at most {self.limits.call_characters:,} characters")
         self._refuse_over(call, found.characters)
         with self.admission.enter(found.characters):
             said = await self._work(call, lambda: answer(found))
@@ -273,8 +275,8 @@ class TranslationService:
     def _check(self, request: TranslationRequest, call: Call) -> int:
         """How many characters a request has; what is beyond the limits is refused."""
         limits, characters = self.limits, count_characters(request.texts)
-        self.models.find_target(request.target)
-        if request.source is not None:
+        goal = self.models.find_target(request.target)
+        if request.source not in (None, goal):
             self.models.find_source(request.source)
         if len(request.texts) > limits.texts:
             raise ServiceError(413, f"a request may have at most {limits.texts:,} texts")

@@ -71,10 +71,13 @@ class Operations:
         service: that answers in its place.
         key_needed: whether clients need a key.
         most_bytes: of a document.
+        most_characters: of a text; -1: any.
     """
 
-    def __init__(self, service: Service, key_needed: bool = False, most_bytes: int = 32 << 20) -> None:
-        self._service, self._key_needed = service, key_needed
+    def __init__(
+        self, service: Service, key_needed: bool = False, most_bytes: int = 32 << 20, most_characters: int = -1
+    ) -> None:
+        self._service, self._key_needed, self._most_characters = service, key_needed, most_characters
         self.operations: tuple[Operation[Any], ...] = (
             Operation("POST", "/translate", TranslateFields, self.translate),
             Operation("POST", "/detect", LanguageFields, self.detect),
@@ -152,7 +155,7 @@ class Operations:
         names = {one.code: one.name for one in languages}
         target = next((code for one in languages for code in one.targets), NO_LANGUAGE)
         return {
-            "charLimit": -1,
+            "charLimit": self._most_characters,
             "frontendTimeout": 500,
             "apiKeys": True,
             "keyRequired": self._key_needed,
@@ -179,9 +182,11 @@ class Operations:
         return {"swagger": "2.0", "info": {"title": "LibreTranslate", "version": VERSION}, "paths": paths}
 
 
-def routes(service: Service, key_needed: bool = False, most_bytes: int = 32 << 20) -> list[Route]:
+def routes(
+    service: Service, key_needed: bool = False, most_bytes: int = 32 << 20, most_characters: int = -1
+) -> list[Route]:
     """LibreTranslate's routes; as :class:`Operations` has it."""
-    return INTERFACE.routes(service, Operations(service, key_needed, most_bytes).operations)
+    return INTERFACE.routes(service, Operations(service, key_needed, most_bytes, most_characters).operations)
 
 
 def _guess(language: str, confidence: float) -> dict[str, object]:
