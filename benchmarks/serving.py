@@ -3,12 +3,13 @@
     python benchmarks/serving.py --model FOLDER --texts test.en
 
 Throughput: 16 clients, each with a connection that it keeps, send the lines of the file three times, in requests of 1
-to so many texts as ``--most`` has, the next one when the last is answered; beside it the same lines as a file for
+to N texts for each N of ``--most``, the next one when the last is answered; beside it the same lines as a file for
 `regard translate`, less the seconds that it takes for one line. The same clients ask `peers/serve_ctranslate2.py`,
 which translates the sentences of all clients in batches of the size that was best of some tried before; and
-LibreTranslate of the same weights (its environment is made below ``--work``), as it is installed and with a worker for
-each core, for a tenth of the lines. All run in turns, and their medians count. All programs, and the clients, share the
-cores of the machine; `cpu` is the processor time of a program without the clients.
+LibreTranslate of the same weights (its environment is made below ``--work``) for a tenth of the lines: as it is
+installed, with four threads for requests and its own length penalty, and with a worker for each core. All run in turns,
+and their medians count. All programs, and the clients, share the cores of the machine; `cpu` is the processor time of a
+program without the clients.
 
 Latency: milliseconds of one short sentence, asked again and again; alone, beside a document of 5,000 sentences (a job),
 and beside the same sentences as requests.
@@ -95,6 +96,7 @@ def main() -> None:
     machine.append(asked.results, session, rows)
 
 
+OFFLINE = "regard translate"
 REGARD = [sys.executable, "-m", "regard.cli"]
 
 
@@ -107,7 +109,9 @@ class Server:
 
     def __enter__(self) -> Server:
         assert self.process.stdout is not None
-        self.port = int(re.findall(rb":(\d+)/", self.process.stdout.readline())[0])
+        address = re.search(rb":(\d+)/", self.process.stdout.readline())
+        assert address, f"{self.process.args} ended without an address"
+        self.port = int(address[1])
         self.answer(self.connect(), [SHORT])  # the model is in memory then
         return self
 
@@ -162,7 +166,7 @@ class LibreTranslate(Server):
         return list(found["translatedText"])
 
     def measure(self, lines: Sequence[str], most: int) -> Row:
-        return super().measure(lines[: len(lines) // 10], most)
+        return super().measure(lines[: max(len(lines) // 10, CLIENTS * most // 2)], most)
 
 
 class Offline:
@@ -222,7 +226,7 @@ def throughputs(ours: Server, lines: list[str], asked: Namespace, scratch: str, 
     best = min(seconds, key=seconds.__getitem__)
     programs: dict[str, Server | Offline] = {
         "regard serve": ours,
-        "regard translate": Offline(asked.model, asked.precision, scratch),
+        OFFLINE: Offline(asked.model, asked.precision, scratch),
         f"CTranslate2, batches of {best}": peers[best],
     }
     try:
@@ -235,11 +239,11 @@ def throughputs(ours: Server, lines: list[str], asked: Namespace, scratch: str, 
             server = LibreTranslate([*words, folder, asked.precision, beam], **settings)
             programs[f"LibreTranslate{name}"] = stack.enter_context(server)
     runs: dict[tuple[str, int], list[Row]] = defaultdict(list)
-    for turn, most in product(range(asked.rounds), asked.most):
-        for name, program in programs.items():
-            runs[name, most].append(program.measure(lines, most))
-            each_second = 1 / runs[name, most][-1]["wall"]
-            say(f"  {turn + 1}/{asked.rounds} {name}, requests of up to {most}: {each_second:.0f} texts a second")
+    pairs = [(name, most) for most in asked.most for name in programs if name != OFFLINE]
+    for turn, (name, most) in product(range(asked.rounds), [(OFFLINE, len(lines)), *pairs]):
+        runs[name, most].append(programs[name].measure(lines, most))
+        each_second = 1 / runs[name, most][-1]["wall"]
+        say(f"  {turn + 1}/{asked.rounds} {name}, up to {most} texts at once: {each_second:.0f} texts a second")
     return [
         {
             "what": "throughput",

@@ -46,7 +46,10 @@ def replace_tokenizer(model: Path) -> None:
 
 def tell(port: int, out: int) -> None:
     """Print the address once somebody listens there."""
-    while socket.socket().connect_ex(("127.0.0.1", port)):
+    while True:
+        with socket.socket() as client:
+            if not client.connect_ex(("127.0.0.1", port)):
+                break
         time.sleep(0.1)
     os.write(out, f"http://127.0.0.1:{port}/\n".encode())
 
