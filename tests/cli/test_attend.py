@@ -166,6 +166,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_computed(
     assert done.err.startswith(f"regard: {where}: ")
 
 
+@pytest.mark.one_of(2, minutes=0.05)
 @pytest.mark.parametrize("option", ["--html", "--svg"])
 def test_a_file_is_whole_or_as_it_was(regard, folders, monkeypatch, option: str) -> None:
     words = ("attend", "translator", SOURCE, option)
@@ -196,6 +197,7 @@ def test_what_is_no_file_is_written_as_it_is(regard, folders) -> None:
     assert Path("pipe").is_fifo()
 
 
+@pytest.mark.long(minutes=0.08)
 def test_of_a_long_text_one_part_is_seen_and_said(regard, folders) -> None:
     """The first, or the one that is named; in the terminal, as numbers, and in files."""
     parts = [json.loads(regard("attend", "translator", LONG, "--json", *more).out) for more in ((), ("--window", 3))]

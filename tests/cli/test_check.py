@@ -40,6 +40,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.long(minutes=0.04)
 def test_a_packed_line_without_an_end_takes_no_memory(tmp_path: Path) -> None:
     """A quarter of a megabyte that would become a gigabyte."""
     (tmp_path / "a.xz").write_bytes(lzma.compress(b"a\n") + lzma.compress(b"x" * (1 << 22), preset=0) * 256)

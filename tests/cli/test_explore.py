@@ -77,6 +77,7 @@ def test_it_says_where_it_is_and_ends_with_ctrl_c(tmp_path: Path) -> None:
             assert ended(process) == (130, "", "")
 
 
+@pytest.mark.one_of(2, minutes=0.05)
 @pytest.mark.parametrize("path", ["/api/write", "/api/look"])
 def test_ctrl_c_ends_what_is_written_and_computed(tmp_path: Path, path: str) -> None:
     with running(tmp_path, "--port", "0") as (process, port, _), client(port) as connection:

@@ -127,6 +127,7 @@ def test_a_whole_plan_wins_over_an_older_checkpoint(run):
     assert resolved.known_fields(run / "training") == ({**fields, "chosen.note": 7}, None)
 
 
+@pytest.mark.one_of(2, minutes=0.05)
 @pytest.mark.parametrize("lost", [False, True])
 def test_data_is_made_again_from_the_same_files_only_and_nothing_is_lost(corpus, run, resume, tmp_path, lost):
     """From other files of the same names it cannot be; with those of then the run still ends the same."""

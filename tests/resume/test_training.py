@@ -178,6 +178,7 @@ def test_it_is_begun_from_the_same_model_again(texts, tmp_path):
     assert ended(tmp_path / "model") == ended(tmp_path / "whole")
 
 
+@pytest.mark.long(minutes=0.1)
 def test_a_translator_that_goes_on_from_another_resumes(corpus, tmp_path):
     """Its scores before and after are of the card, which is of the results."""
     train(corpus, tmp_path / "first", steps=2, seed=7)

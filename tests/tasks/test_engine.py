@@ -70,6 +70,7 @@ def test_without_kernels_torch_says_the_same(tmp_path: Path) -> None:
     assert commands(asked, off=True) == [text, "0 True"]
 
 
+@pytest.mark.long(minutes=0.1)
 def test_many_lines_are_divided_among_processes_without_torch(tmp_path: Path) -> None:
     folder, given = put(tmp_path / "m", translator()), tmp_path / "in"
     given.write_text("".join(f"{SOURCE[: n % 40]}\n" for n in range(3000)))

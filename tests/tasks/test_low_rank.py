@@ -288,6 +288,7 @@ def test_in_every_precision_adapters_say_what_their_merged_models_say(two: Path,
     assert base.nbest(text, 2) == before
 
 
+@pytest.mark.long(minutes=0.08)
 def test_adapters_share_their_base_in_memory_and_say_what_they_say_alone(go_on: Any, tmp_path: Path) -> None:
     go_on(translator(), LOW_RANK[:1] + LOW_RANK[2:], output=tmp_path / "one")
     go_on(translator(), [*LOW_RANK[:1], *LOW_RANK[2:], "seed=2"], output=tmp_path / "two")

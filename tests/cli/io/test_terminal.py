@@ -182,6 +182,7 @@ def test_the_second_ends_it_at_once(number: signal.Signals) -> None:
         assert "Traceback" not in process.stderr.read()
 
 
+@pytest.mark.long(minutes=0.1)
 def test_before_a_step_the_first_ends_it_as_stopped(tmp_path: Path) -> None:
     for name in ("source.en", "target.de"):
         (tmp_path / name).write_text("a\n")

@@ -170,6 +170,7 @@ def test_nothing_but_pairs_or_a_refusal_comes_of_damaged_files(tmp_path: Path) -
                 assert all(map(all, open_pairs(tmp_path / name).examples()))
 
 
+@pytest.mark.long(minutes=0.04)
 def test_a_long_segment_and_many_units_in_one_line_take_little_memory(tmp_path: Path) -> None:
     long, many = "x " * 500_000 + "x", unit(en="word " * 20, de="Wort " * 20).replace("\n", "") * 10_000
     assert list(open_pairs(memory(tmp_path / "a.tmx", unit(en=long, de="y"))).examples()) == [(long, "y")]

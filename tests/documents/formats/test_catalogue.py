@@ -258,6 +258,7 @@ def test_what_cannot_be_read_is_refused(read: object, data: bytes, message: str)
         read(data)
 
 
+@pytest.mark.long(minutes=0.06)
 def test_bombs_and_long_texts_take_no_more_than_their_size() -> None:
     bomb = "a0: &a0 [x y]\n" + "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
     assert texts(read_yaml(bomb.encode())) == ["x y"]

@@ -131,6 +131,7 @@ def test_what_is_no_catalogue_is_refused(data: bytes, message: str) -> None:
         read(data)
 
 
+@pytest.mark.long(minutes=0.03)
 def test_a_long_text_in_one_entry_takes_no_more_than_its_size() -> None:
     for piece in ("a b ", "`", "<a ", ":a.", "*a ", "|a", "&", '\\"', "<b>", "``a "):
         text = piece * (50_000 // len(piece))

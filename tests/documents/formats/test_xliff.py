@@ -189,6 +189,7 @@ def test_what_is_no_xliff_is_refused(data: bytes, message: str) -> None:
         read(data)
 
 
+@pytest.mark.long(minutes=0.03)
 def test_a_long_text_in_one_unit_takes_no_more_than_its_size() -> None:
     for piece in (
         "a b ",

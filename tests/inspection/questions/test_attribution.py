@@ -115,6 +115,7 @@ def test_scores_of_gaps_are_those_of_what_fills_them(ask: Ask, task: TaskOf) -> 
     assert piece not in every or math.exp(elsewhere) == pytest.approx(every[piece], rel=1e-3)
 
 
+@pytest.mark.one_of(2, minutes=0.05)
 @pytest.mark.parametrize("crf", [False, True])
 def test_scores_of_tags_are_their_probabilities(tmp_path: Path, crf: bool) -> None:
     task = tagger(crf)

@@ -237,6 +237,7 @@ def by_loop(ask: Ask) -> tuple[float, tuple[int, int, int]]:
     return best, found
 
 
+@pytest.mark.long(minutes=0.05)
 def test_it_is_the_one_without_which_a_word_loses_most(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     best, wanted = by_loop(ask)
     assert best > 0

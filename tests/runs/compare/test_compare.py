@@ -147,6 +147,7 @@ def test_a_share_of_the_data_is_learned_from_and_all_is_validated_on(run, texts,
         run(shares=(0.5,), texts=replace(texts, valid=None))
 
 
+@pytest.mark.long(minutes=0.03)
 def test_a_part_is_split_off_where_no_validation_is_given(run, texts) -> None:
     found = run(steps=2, texts=replace(texts, valid=None, test=None))
     assert {one.valid.sentences for one in found} == {12}  # a tenth
@@ -170,6 +171,7 @@ def test_a_test_set_may_be_asked_for_later_and_is_then_kept_but_no_other_run_of_
         run(texts=replace(texts, test=texts.valid), recipes=recipes[:1])
 
 
+@pytest.mark.long(minutes=0.03)
 def test_a_run_that_diverges_has_no_score_and_the_others_go_on(run, monkeypatch) -> None:
     def diverging(work, real=comparing.run):
         task = real(work)
@@ -243,6 +245,7 @@ def test_what_cannot_be_compared(run, recipes, texts, tmp_path) -> None:
             run(**given)
 
 
+@pytest.mark.long(minutes=0.03)
 def test_batches_of_other_sizes_are_told_of(run, recipes, tmp_path) -> None:
     other, heard = written(tmp_path, "other", training={**SMALL["training"], "tokens": 256}), Counting()
     run(steps=1, recipes=[recipes[0], other], heard=heard)

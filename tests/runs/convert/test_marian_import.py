@@ -159,6 +159,7 @@ def test_packed_files_are_to_be_unpacked(tmp_path: Path) -> None:
         read_foreign_model(tmp_path)
 
 
+@pytest.mark.one_of(2, minutes=0.05)
 @pytest.mark.parametrize("kind", ["student", "apart"])
 def test_a_shortlist_is_kept_and_used_where_it_is_asked_for(kind: str, tmp_path: Path) -> None:
     """Tokens are those of the equations with no other pieces; without it nothing changes."""

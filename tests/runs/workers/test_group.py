@@ -63,6 +63,7 @@ def test_whichever_process_ends_nothing_stays(tmp_path, start, number, first, co
     assert gone([worker])
 
 
+@pytest.mark.long(minutes=0.1)
 def test_a_worker_that_cannot_begin_is_reported(tmp_path, monkeypatch):
     broken, inner = tmp_path / "broken", group._start
     broken.mkdir()

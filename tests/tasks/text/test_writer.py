@@ -136,6 +136,7 @@ def test_a_folder_whose_list_has_no_terms_has_no_terminology() -> None:
     assert task.terminology is None
 
 
+@pytest.mark.one_of(2, minutes=0.05)
 @pytest.mark.parametrize("make", MAKERS)
 def test_drafts_change_no_output(make: Any) -> None:
     """One for each text, for the first part of one that is cut, nothing for a blank one; verified by the engine."""

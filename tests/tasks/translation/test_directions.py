@@ -282,6 +282,7 @@ def test_of_one_pair_it_learns_and_keeps_all_others(folder: Path, texts: Path, t
     )
 
 
+@pytest.mark.long(minutes=0.03)
 def test_the_label_stays_where_pieces_are_drawn(texts: Path, tmp_path: Path) -> None:
     made = teach(texts, tmp_path / "model", TAUGHT, [SETTINGS[0], "text.bpe_dropout=0.5"])
     prepared, tokens = PreparedPairs(tmp_path / "model" / "training" / "data"), made.assets.languages
@@ -298,10 +299,12 @@ def test_the_label_stays_where_pieces_are_drawn(texts: Path, tmp_path: Path) -> 
     assert sources[0] != sources[1]
 
 
+@pytest.mark.long(minutes=0.03)
 def test_large_directions_may_be_drawn_less_often(texts: Path, tmp_path: Path) -> None:
     teach(texts, tmp_path / "model", TAUGHT, [SETTINGS[0], "data.temperature=5"])
 
 
+@pytest.mark.long(minutes=0.04)
 def test_several_files_validate(texts: Path, tmp_path: Path) -> None:
     held = [("en", "fr"), ("de", "fr")]
     valid = {"valid_source": [texts / f"a.{one}" for one, _ in held], "valid_target": [texts / "a.fr"] * 2}
