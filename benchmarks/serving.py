@@ -170,7 +170,7 @@ class LibreTranslate(Server):
 
 
 class Offline:
-    """`regard translate` of a file, in a process of its own; ``start`` is what one line takes."""
+    """`regard translate` of a file, in a process of its own."""
 
     def __init__(self, model: Path, precision: str, folder: str) -> None:
         self._words = [*REGARD, "translate", str(model), "--precision", precision]

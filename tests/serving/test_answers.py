@@ -1,7 +1,9 @@
 """What single models say to a server's clients."""
 
+import re
 from collections.abc import Iterator
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -68,10 +70,12 @@ def test_texts_are_no_longer_than_the_limits(answers: Answers, name: str, fields
 
 def test_of_many_gaps_few_guesses_are_written(answers: Answers) -> None:
     class Filler:
+        gaps = SimpleNamespace(pattern=re.compile(r"\[MASK\]|<mask>"))  # as in an imported model
+
         def fill(self, texts: list[str], k: int) -> list[Any]:
             return [[] for _ in texts]
 
-    filler, text = Filler(), "[MASK] " * 100 + "a" * 1_000
+    filler, text = Filler(), "[MASK] <mask>" * 50 + "a" * 1_100
     with (
         patch.object(answers, "_model", lambda *_: nullcontext(filler)),
         patch("regard.serving.answers.fills_words", lambda task: True),

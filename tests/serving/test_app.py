@@ -234,6 +234,12 @@ FIELDS: dict[str, dict[str, Any]] = {
 }
 
 
+def test_a_request_to_any_model_has_no_more_characters_than_one_may(running) -> None:
+    many = {"texts": ["a " * 9_000] * 6, "translations": ["b"] * 6, "target": "de", "source": "en"}
+    reply = running.post("/v1/score", many)
+    assert (reply.status, reply.json) == (413, {"error": "a request may have at most 100,000 characters"})
+
+
 def test_mutated_requests_never_fail_unexpectedly(running) -> None:
     for number in range(150):
         draw = random.Random(number)

@@ -14,7 +14,6 @@ from regard.serving.translate import Translator
 from regard.tasks.kinds import continues_text, fills_words, labels_texts, tags_words
 from regard.tasks.text.writer import Hypothesis
 from regard.tasks.translation.align import unit_weights, units_of
-from regard.text.tokenizers.tokenizer import MASK
 
 if TYPE_CHECKING:
     from regard.tasks.classification.classifier import Prediction
@@ -214,7 +213,8 @@ class Answers:
     def _fill(self, asked: FillRequest) -> object:
         with self._model("fill", asked.model) as task:
             assert fills_words(task)
-            if sum(text.count(MASK) * asked.k * len(text) for text in asked.texts) > MOST_FILLED:
+            gaps = [len(task.gaps.pattern.findall(text)) for text in asked.texts]  # however the model writes them
+            if sum(n * asked.k * len(text) for n, text in zip(gaps, asked.texts, strict=True)) > MOST_FILLED:
                 raise ServiceError(413, "too much would be written: send fewer gaps at once, or a smaller k")
             found = task.fill(list(asked.texts), asked.k)
         return {"texts": [{"gaps": [[asdict(guess) for guess in gap] for gap in gaps]} for gaps in found]}

@@ -182,8 +182,6 @@ class TranslationService:
         """
         fields, answer = self.answers.kinds[name]
         found = self.check(fields, asked)
-        if found.characters > self.limits.call_characters:
-            raise ServiceError(413, f"a request may have at most {self.limits.call_characters:,} characters")
         self._refuse_over(call, found.characters)
         with self.admission.enter(found.characters):
             said = await self._work(call, lambda: answer(found))
@@ -282,8 +280,6 @@ class TranslationService:
             raise ServiceError(413, f"a request may have at most {limits.texts:,} texts")
         if max(map(len, request.texts), default=0) > limits.characters:
             raise ServiceError(413, f"a text may have at most {limits.characters:,} characters; send a document")
-        if characters > limits.call_characters:
-            raise ServiceError(413, f"a request may have at most {limits.call_characters:,} characters")
         if not 0 <= request.alternatives <= limits.alternatives:
             raise ServiceError(400, f"alternatives: expected 0 to {limits.alternatives}")
         if request.beam is not None and not 1 <= request.beam <= limits.beam:
@@ -296,6 +292,8 @@ class TranslationService:
         return characters
 
     def _refuse_over(self, call: Call, characters: int) -> None:
+        if characters > self.limits.call_characters:
+            raise ServiceError(413, f"a request may have at most {self.limits.call_characters:,} characters")
         if call.key.characters is not None:
             refuse_over(call.key, self.store.usage.of(call.key.id), characters)
 

@@ -317,7 +317,7 @@ def peak_memory(work: Callable[[], object], device: torch.device) -> int | None:
         before = torch.cuda.memory_allocated(device)
         work()
         return torch.cuda.max_memory_allocated(device) - before
-    gc.collect()  # the work would reuse what is freed meanwhile, or was before, and seem to need less
+    gc.collect()  # garbage freed meanwhile would hide what the work needs, as would free memory that it takes again
     trim_memory()
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts again from now
