@@ -4,7 +4,8 @@
 
 Throughput: 16 clients, each with a connection that it keeps, send the lines of the file three times, in requests of 1
 to N texts for each N of ``--most``, the next one when the last is answered; beside it the same lines as a file for
-`regard translate`, less the seconds that it takes for one line. The same clients ask `peers/serve_ctranslate2.py`,
+`regard translate`, as lines and as a document (whose sentences are found and whose numbers are kept, as a server does
+it), less the seconds that it takes for one. The same clients ask `peers/serve_ctranslate2.py`,
 which translates the sentences of all clients in batches of the size that was best of some tried before; and
 LibreTranslate of the same weights (its environment is made below ``--work``) for a tenth of the lines: as it is
 installed, with four threads for requests and its own length penalty, and with a worker for each core. All run in turns,
@@ -96,7 +97,7 @@ def main() -> None:
     machine.append(asked.results, session, rows)
 
 
-OFFLINE = "regard translate"
+OFFLINE, AS = "regard translate", ((), ("--format", "text"))
 REGARD = [sys.executable, "-m", "regard.cli"]
 
 
@@ -120,10 +121,23 @@ class Server:
         self.process.communicate()
 
     @property
+    def processes(self) -> list[Path]:
+        """What the system says of each of its processes."""
+        own = Path("/proc", str(self.process.pid))
+        children = " ".join(path.read_text() for path in own.glob("task/*/children"))
+        return [own, *(Path("/proc", one) for one in children.split())]
+
+    @property
     def cpu(self) -> float:
         """Seconds of the processor so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        fields = [(one / "stat").read_text().rpartition(")")[2].split() for one in self.processes]
+        return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def megabytes(self) -> float:
+        """Memory of its processes; what several have counts once."""
+        found = [re.search(r"^Pss: +(\d+) kB", (one / "smaps_rollup").read_text(), re.M) for one in self.processes]
+        return sum(int(one[1]) for one in found if one) / 1024
 
     def connect(self) -> http.client.HTTPConnection:
         """A connection, which is kept."""
@@ -170,10 +184,11 @@ class LibreTranslate(Server):
 
 
 class Offline:
-    """`regard translate` of a file, in a process of its own."""
+    """`regard translate` of a file of lines, or of paragraphs of a document, in a process of its own."""
 
-    def __init__(self, model: Path, precision: str, folder: str) -> None:
-        self._words = [*REGARD, "translate", str(model), "--precision", precision]
+    def __init__(self, model: Path, precision: str, folder: str, *options: str) -> None:
+        self._words = [*REGARD, "translate", str(model), "--precision", precision, *options]
+        self._end = "\n\n" if options else "\n"
         self._source, self._target = Path(folder, "source"), Path(folder, "target")
 
     def measure(self, lines: Sequence[str], most: int) -> Row:
@@ -182,7 +197,7 @@ class Offline:
         return {name: (every[name] - one[name]) / len(lines) for name in one}
 
     def _run(self, lines: Sequence[str]) -> Row:
-        self._source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        self._source.write_text("".join(line + self._end for line in lines), encoding="utf-8")
         cpu, wall = os.times(), time.perf_counter()
         files = ["--input", str(self._source), "--output", str(self._target)]
         subprocess.run([*self._words, *files], check=True, capture_output=True)
@@ -220,13 +235,14 @@ def throughputs(ours: Server, lines: list[str], asked: Namespace, scratch: str, 
     folder, theirs = f"{scratch}/ctranslate2", command.HERE / "peers"
     export = [*REGARD, "export", str(asked.model), folder, "--to", "ctranslate2"]
     subprocess.run(export, check=True, capture_output=True)
-    peer = [sys.executable, str(theirs / "serve_ctranslate2.py"), folder, asked.precision, beam]
+    given = [folder, asked.precision.replace("fp32", "float32"), beam]
+    peer = [sys.executable, str(theirs / "serve_ctranslate2.py"), *given]
     peers = {batch: stack.enter_context(Server([*peer, str(batch)])) for batch in BATCHES}
     seconds = {batch: peers[batch].measure(lines, max(asked.most))["wall"] for batch in BATCHES}
     best = min(seconds, key=seconds.__getitem__)
     programs: dict[str, Server | Offline] = {
         "regard serve": ours,
-        OFFLINE: Offline(asked.model, asked.precision, scratch),
+        **{" ".join([OFFLINE, *some]): Offline(asked.model, asked.precision, scratch, *some) for some in AS},
         f"CTranslate2, batches of {best}": peers[best],
     }
     try:
@@ -236,11 +252,12 @@ def throughputs(ours: Server, lines: list[str], asked: Namespace, scratch: str, 
     else:
         each = {"ARGOS_INTER_THREADS": str(os.cpu_count()), "ARGOS_INTRA_THREADS": "1"}
         for name, settings in (("", {}), (", a worker for each core", each)):
-            server = LibreTranslate([*words, folder, asked.precision, beam], **settings)
+            server = LibreTranslate([*words, *given], **settings)
             programs[f"LibreTranslate{name}"] = stack.enter_context(server)
     runs: dict[tuple[str, int], list[Row]] = defaultdict(list)
-    pairs = [(name, most) for most in asked.most for name in programs if name != OFFLINE]
-    for turn, (name, most) in product(range(asked.rounds), [(OFFLINE, len(lines)), *pairs]):
+    once = [len(lines)]
+    pairs = [(name, most) for name in programs for most in (once if name.startswith(OFFLINE) else asked.most)]
+    for turn, (name, most) in product(range(asked.rounds), pairs):
         runs[name, most].append(programs[name].measure(lines, most))
         each_second = 1 / runs[name, most][-1]["wall"]
         say(f"  {turn + 1}/{asked.rounds} {name}, up to {most} texts at once: {each_second:.0f} texts a second")

@@ -66,7 +66,7 @@ def overload(server: Server, lines: Sequence[str], seconds: float) -> Row:
         one.start()
     memory = list[tuple[float, float]]()
     while (now := time.monotonic()) < until:
-        memory.append((now / 60, machine.resident("VmRSS", server.process.pid)))
+        memory.append((now / 60, server.megabytes))
         time.sleep(min(LOOK, max(until - now, 0)))
     for one in clients:
         one.join()
@@ -170,7 +170,7 @@ def settled(server: Server, seconds: float = 90) -> Row:
         time.sleep(0.5)
     time.sleep(1)
     counts = {name: len(list((process / folder).iterdir())) for name, folder in (("threads", "task"), ("files", "fd"))}
-    return {**gauges, **counts, "megabytes": round(machine.resident("VmRSS", server.process.pid), 1)}
+    return {**gauges, **counts, "megabytes": round(server.megabytes, 1)}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A small server of CTranslate2: Starlette, one translator, and sentences of all clients translated together.
 
-    python serve_ctranslate2.py FOLDER PRECISION BEAM BATCH
+    python serve_ctranslate2.py FOLDER KIND BEAM BATCH
 
 Whenever a worker of the translator is free, it is given what waits, ``BATCH`` sentences at most. Prints its address.
 """
@@ -21,7 +21,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from tokenizers import Tokenizer
 
-TYPES = {"fp32": "float32", "int8": "int8"}
 WORKERS = os.cpu_count() or 1
 EXTRA = 50
 """Tokens that an output may have more than the longest source of its batch."""
@@ -32,14 +31,14 @@ class Translator:
 
     Args:
         folder: of the model.
-        precision: ``fp32`` or ``int8``.
+        kind: how it computes, ``float32`` or ``int8``.
         beam: hypotheses.
         batch: sentences.
     """
 
-    def __init__(self, folder: str, precision: str, beam: int, batch: int) -> None:
+    def __init__(self, folder: str, kind: str, beam: int, batch: int) -> None:
         threads = {"intra_threads": 1, "inter_threads": WORKERS}
-        self._model = ctranslate2.Translator(folder, compute_type=TYPES[precision], **threads)
+        self._model = ctranslate2.Translator(folder, compute_type=kind, **threads)
         self._tokenizer: Any = Tokenizer.from_file(f"{folder}/tokenizer.json")
         self._beam, self._batch, self._free = beam, batch, WORKERS
         self._working = set[asyncio.Task[None]]()
@@ -79,8 +78,8 @@ class Translator:
 
 def main() -> None:
     """Serve until killed."""
-    folder, precision, beam, batch = sys.argv[1:]
-    translator = Translator(folder, precision, int(beam), int(batch))
+    folder, kind, beam, batch = sys.argv[1:]
+    translator = Translator(folder, kind, int(beam), int(batch))
 
     async def translate(request: Request) -> JSONResponse:
         found = await translator.translate((await request.json())["texts"])

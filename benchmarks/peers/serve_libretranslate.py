@@ -1,6 +1,6 @@
 """LibreTranslate itself with a model exported to CTranslate2, between English and German.
 
-    python serve_libretranslate.py FOLDER PRECISION BEAM
+    python serve_libretranslate.py FOLDER KIND BEAM
 
 Its packages hold SentencePiece models and models of where sentences end; here the export's own tokenizer splits texts,
 and each text is one sentence, which is a little less work. Prints its address once it listens.
@@ -18,7 +18,6 @@ from tempfile import mkdtemp
 from threading import Thread
 from typing import Any
 
-TYPES = {"fp32": "float32", "int8": "int8"}
 PACKAGE = {"package_version": "1.0", "argos_version": "1.0", "type": "translate"}
 
 
@@ -56,13 +55,13 @@ def tell(port: int, out: int) -> None:
 
 def main() -> None:
     """Serve until killed."""
-    model, precision, beam = Path(sys.argv[1]).resolve(), *sys.argv[2:]
+    model, kind, beam = Path(sys.argv[1]).resolve(), *sys.argv[2:]
     home = mkdtemp(dir=model.parent)
     for pair in (("en", "de"), ("de", "en")):
         write_package(Path(home, "packages", "-".join(pair)), model, *pair)
     os.environ |= dict.fromkeys(("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), home)
     os.environ |= {"ARGOS_PACKAGES_DIR": f"{home}/packages", "ARGOS_BEAM_SIZE": beam}
-    os.environ |= {"ARGOS_COMPUTE_TYPE": TYPES[precision]}
+    os.environ |= {"ARGOS_COMPUTE_TYPE": kind}
     os.chdir(home)
     replace_tokenizer(model)
     with socket.socket() as free:

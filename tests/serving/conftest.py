@@ -12,6 +12,7 @@ import pytest
 from regard.inspection import SHIPPED
 from regard.serving.app import Access, ServiceServer, ServiceSite, listen
 from regard.serving.models import ServedModels
+from regard.serving.search.threads import SearchThreads
 from regard.serving.service import Limits, TranslationService
 from regard.serving.store import Store
 from regard.system.kernels.packing import Precision
@@ -44,7 +45,9 @@ class Running:
         folders: Sequence[str] = FOLDERS,
     ) -> None:
         self.store = Store.open(None)
-        self.service = TranslationService(ServedModels(folders, precision), self.store, 2, needs_key, limits)
+        searching = SearchThreads(2)
+        models = ServedModels(folders, precision, 0.0, searching)
+        self.service = TranslationService(models, self.store, searching, needs_key, limits)
         self.listener = listen("127.0.0.1", 0)
         self.port: int = self.listener.getsockname()[1]
         self.server = ServiceServer(ServiceSite(self.service, access), self.service)
@@ -73,6 +76,12 @@ class Running:
 
     def post(self, path: str, content: Any = None, **headers: str) -> Reply:
         return self.ask("POST", path, {} if content is None else content, **headers)
+
+    @property
+    def sentences(self) -> int:
+        """Those that wait, or are under search."""
+        now = self.service.searching.counts()
+        return now.running + now.waiting
 
     def end(self) -> None:
         self.service.refuse_new()

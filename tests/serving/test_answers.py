@@ -13,7 +13,8 @@ from regard.inspection import SHIPPED
 from regard.serving.answers import Answers
 from regard.serving.core import Call, ServiceError
 from regard.serving.models import ServedModels
-from regard.serving.search import CALL, SharedSearch
+from regard.serving.search.request import CALL
+from regard.serving.search.threads import SearchThreads
 from regard.serving.service import TranslationService
 from regard.serving.translate import Translator
 from regard.system.errors import RegardError
@@ -23,7 +24,7 @@ TEXT = "The animal didn't cross the street because it was too tired."
 
 @pytest.fixture(scope="module")
 def answers() -> Iterator[Answers]:
-    searching = SharedSearch(1)
+    searching = SearchThreads(1)
     yield Answers(Translator(ServedModels([f"en:de={SHIPPED[0]}"]), searching))
     searching.end()
 

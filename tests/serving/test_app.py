@@ -18,7 +18,7 @@ from regard.serving.service import STREAMED
 from regard.tasks.model_folder import open_without_torch
 from tests.serving.conftest import PAIR, Running
 from tests.serving.interfaces.test_fuzz import body, mutate
-from tests.serving.test_search import WORDS
+from tests.serving.search.test_threads import WORDS
 
 TEXT = "The animal didn't cross the street because it was too tired."
 TWO = f"{TEXT} The man sleeps."
@@ -107,13 +107,22 @@ def test_a_stream_leaves_room_for_others(start) -> None:
     streaming = threading.Thread(target=lambda: translate(running, texts=texts, source="en", stream=True))
     streaming.start()
     until = time.monotonic() + 20
-    while not running.service.searching.running:
+    while not running.service.searching.counts().running:
         assert time.monotonic() < until
         time.sleep(0.001)
-    assert running.service.searching.running + running.service.searching.waiting <= STREAMED
+    assert running.sentences <= STREAMED
     assert translate(running, texts=["The man sleeps."], source="en").status == 200
     assert running.service.admission.calls == 1  # the stream still runs
     streaming.join(20)
+
+
+def test_a_wide_beam_counts_as_more_work(running, monkeypatch) -> None:
+    admission, usual, entered = running.service.admission, running.service.models.beam, list[int]()
+    enter = admission.enter
+    monkeypatch.setattr(admission, "enter", lambda characters: entered.append(characters) or enter(characters))
+    for fields in ({}, {"beam": 1}, {"beam": 4 * usual}, {"alternatives": 5}):
+        assert translate(running, texts=["The man sleeps."], source="en", **fields).status == 200
+    assert entered == [15, 15, 60, max(15, -(-15 * 6 // usual))]
 
 
 def test_text_in_the_language_that_is_asked_for_stays(running) -> None:
@@ -372,11 +381,11 @@ def test_who_leaves_frees_all(running) -> None:
     made = socket.create_connection(("127.0.0.1", running.port))
     made.sendall(head.encode() + content)
     until = time.monotonic() + 20
-    while not running.service.searching.running:
+    while not running.service.searching.counts().running:
         assert time.monotonic() < until
         time.sleep(0.001)
     made.close()
-    while running.service.searching.running or running.service.searching.waiting or running.service.admission.calls:
+    while running.sentences or running.service.admission.calls:
         assert time.monotonic() < until
         time.sleep(0.001)
 
@@ -391,7 +400,7 @@ def test_sigterm_lets_calls_end_and_refuses_new_ones(start, monkeypatch) -> None
     )
     asking.start()
     until = time.monotonic() + 20
-    while not running.service.searching.running:
+    while not running.service.searching.counts().running:
         assert time.monotonic() < until
         time.sleep(0.001)
     running.server.handle_exit(signal.SIGTERM, None)

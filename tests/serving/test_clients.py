@@ -16,6 +16,7 @@ from libretranslatepy import LibreTranslateAPI
 from regard.inspection import SHIPPED
 from regard.serving.app import Access, ServiceSite
 from regard.serving.models import ServedModels
+from regard.serving.search.threads import SearchThreads
 from regard.serving.service import TranslationService
 from regard.serving.store import Store
 from tests.serving.interfaces.conftest import PATIENCE, Site
@@ -38,7 +39,9 @@ class Served:
 def served() -> Iterator[Served]:
     store = Store.open(None)
     key = store.keys.make("team", 100_000)
-    service = TranslationService(ServedModels([f"en:de={SHIPPED[0]}"]), store, 1)
+    searching = SearchThreads(1)
+    models = ServedModels([f"en:de={SHIPPED[0]}"], searching=searching)
+    service = TranslationService(models, store, searching)
     site = ServiceSite(service, Access())
     server = uvicorn.Server(uvicorn.Config(site.app, ws="none", lifespan="off", log_config=None))
     service.start()

@@ -61,7 +61,7 @@ class Admission:
 
     @contextmanager
     def enter(self, characters: int) -> Iterator[None]:
-        """While the context is open, work of so many characters is accepted.
+        """While the context is open, work of so many characters is accepted; those of a wide beam count more.
 
         Raises:
             ServiceError: 429, there is too much of it; 503, the server ends.

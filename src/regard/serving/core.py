@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Literal, Protocol
@@ -67,6 +68,24 @@ class Call:
     client: str = ""
     deadline: float = float("inf")
     left: Event = field(default_factory=Event)
+    _watching: set[Callable[[], None]] = field(default_factory=set)
+
+    def leave(self) -> None:
+        """Nobody waits for the answer any more."""
+        self.left.set()
+        for then in self._watching.copy():
+            then()
+
+    @contextmanager
+    def watched(self, then: Callable[[], None]) -> Iterator[None]:
+        """While the context is open, a client that leaves is told of; perhaps twice."""
+        self._watching.add(then)
+        try:
+            if self.left.is_set():
+                then()
+            yield
+        finally:
+            self._watching.discard(then)
 
     def check(self) -> None:
         """Raise a CallEnded if nobody waits, and a ServiceError (504) if it is late."""

@@ -114,7 +114,7 @@ class JobRunner:
         with self._lock:
             for lease, call in self._calls.items():
                 if lease.number == number:
-                    call.left.set()
+                    call.leave()
 
     def start(self) -> None:
         """Begin, or go on with what was begun."""
@@ -134,7 +134,7 @@ class JobRunner:
             thread.join(max(until - time.monotonic(), 0))
         with self._lock:
             for call in self._calls.values():
-                call.left.set()
+                call.leave()
         for thread in (*running, self._housekeeper) if running else ():
             thread.join(PAUSE)
 

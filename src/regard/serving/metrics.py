@@ -47,7 +47,7 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """What is measured when it is asked for."""
         service = self._service
-        searching, admission = service.searching, service.admission
+        searching, admission = service.searching.counts(), service.admission
         for name, told, value in (
             ("calls_running", "Calls that are being answered.", admission.calls),
             ("characters_waiting", "Characters that are accepted and not translated yet.", admission.characters),
@@ -58,10 +58,10 @@ class Metrics(Collector):
         ):
             yield GaugeMetricFamily(f"regard_{name}", told, value)
         for name, told, count in (
-            ("sentences", "Sentences that were searched for.", searching.counts.sentences),
-            ("source_tokens", "Tokens of their texts.", searching.counts.source_tokens),
-            ("target_tokens", "Tokens that were found.", searching.counts.target_tokens),
-            ("search_seconds", "Seconds that threads searched.", searching.counts.seconds),
+            ("sentences", "Sentences that were searched for.", searching.sentences),
+            ("source_tokens", "Tokens of their texts.", searching.source_tokens),
+            ("target_tokens", "Tokens that were found.", searching.target_tokens),
+            ("search_seconds", "Seconds that threads searched.", searching.seconds),
         ):
             yield CounterMetricFamily(f"regard_{name}", told, count)
         loaded = GaugeMetricFamily("regard_model_loaded", "Whether a model is in memory.", labels=["model"])

@@ -6,6 +6,7 @@ import logging
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction, find_code
 from regard.text.languages import primary
 
 if TYPE_CHECKING:
+    from regard.serving.search.request import SharedSearch
     from regard.tasks.protocols import Task
 
 _NAMED = re.compile(r"([A-Za-z]{2,3}(?:[-_]\w+)*):([A-Za-z]{2,3}(?:[-_]\w+)*)=(.+)", re.DOTALL)
@@ -106,24 +108,34 @@ class ServedModels:
         folders: as :meth:`ServedModel.of` has them; of several in one direction the first is used.
         precision: of the engine.
         idle: seconds after which a model that nobody uses leaves memory; 0: never.
+        searching: which is told of every translator that is opened.
 
     Raises:
         UsageError: there is none, or two of one name.
         RegardError: one cannot be served.
     """
 
-    def __init__(self, folders: Sequence[str], precision: Wanted = "auto", idle: float = 0.0) -> None:
+    def __init__(
+        self,
+        folders: Sequence[str],
+        precision: Wanted = "auto",
+        idle: float = 0.0,
+        searching: SharedSearch | None = None,
+    ) -> None:
         if not folders:
             raise UsageError("name at least one model folder", "MODEL")
         self.all = [ServedModel.of(folder) for folder in folders]
         names = [one.name for one in self.all]
         if twice := next((one for one in names if names.count(one) > 1), None):
             raise UsageError(f"two folders are named {twice!r}; rename one, as requests name models so", "MODEL")
-        self._idle, self._precision = idle, precision
+        self._idle, self._precision, self._searching = idle, precision, searching
         families = [_family(finished_folder(one.folder)) for one in self.all]
         self._families = dict(zip(names, families, strict=True))
         """The base of each model, by its name: itself, unless it is an adapter."""
         self._shared = {family: SharedWeights() for family in families if families.count(family) > 1}
+        self._renewed = Counter[Path]()
+        self.beam = max((one.recipe.decoding.beam for one in self.all if one.directions), default=1)
+        """The widest that a translator has by itself."""
         self._hops: dict[Direction, Hop] = {}
         for model in self.all:
             for pair in sorted(model.directions):
@@ -217,11 +229,7 @@ class ServedModels:
             if model.task is None or changed:
                 mark = _mark(model.folder)
                 try:
-                    task = self._open(model, changed)
-                    if task is None:
-                        raise RegardError("is computed by torch, which a server does not load", str(model.folder))
-                    if task.info.command != model.recipe.info.command:
-                        raise RegardError(f"is {task.info.noun} now; start the server anew", str(model.folder))
+                    task = self._open(model, changed, mark)
                     model.task, model.mark, model.loads = task, mark, model.loads + 1
                 except (RegardError, OSError) as error:
                     message = error.message if isinstance(error, RegardError) else str(error)
@@ -232,11 +240,20 @@ class ServedModels:
                     model.refused = mark
             return model.task
 
-    def _open(self, model: ServedModel, changed: bool) -> Task | None:
+    def _open(self, model: ServedModel, changed: bool, mark: str | None) -> Task:
         family = self._families[model.name]
         if changed and family in self._shared:
             self._shared[family] = SharedWeights()  # what the others have stays theirs
-        return open_without_torch(model.folder, "cpu", self._precision, self._shared.get(family))
+            self._renewed[family] += 1
+        task: Task | None = open_without_torch(model.folder, "cpu", self._precision, self._shared.get(family))
+        if task is None:
+            raise RegardError("is computed by torch, which a server does not load", str(model.folder))
+        if task.info.command != model.recipe.info.command:
+            raise RegardError(f"is {task.info.noun} now; start the server anew", str(model.folder))
+        if self._searching and model.directions:
+            base = f"{family} {self._renewed[family]}" if family in self._shared else None
+            self._searching.open(task, model.folder, mark, base)
+        return task
 
     def let_go(self) -> None:
         """Let models that nobody used for long leave memory."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -34,7 +35,7 @@ from regard.serving.core import (
 from regard.serving.jobs import JobRunner
 from regard.serving.languages import guess_languages
 from regard.serving.models import ServedModels
-from regard.serving.search import CALL, SharedSearch
+from regard.serving.search.request import CALL, SharedSearch
 from regard.serving.store import Store
 from regard.serving.store.keys import refuse_over
 from regard.serving.store.memory import ClientMemory
@@ -79,16 +80,21 @@ class TranslationService:
     Args:
         models: that are served.
         store: what lasts.
-        threads: that search.
+        searching: that all calls share.
         needs_key: nobody without a key is answered.
         limits: of calls.
     """
 
     def __init__(
-        self, models: ServedModels, store: Store, threads: int, needs_key: bool = False, limits: Limits | None = None
+        self,
+        models: ServedModels,
+        store: Store,
+        searching: SharedSearch,
+        needs_key: bool = False,
+        limits: Limits | None = None,
     ) -> None:
         self.models, self.store, self.needs_key, self.limits = models, store, needs_key, limits or Limits()
-        self.searching = SharedSearch(threads)
+        self.searching = searching
         self.admission = Admission(self.limits.waiting, self.limits.calls)
         self._translator = Translator(models, self.searching, store.memory)
         self.answers = Answers(self._translator)
@@ -135,7 +141,7 @@ class TranslationService:
     async def translate(self, request: TranslationRequest, call: Call) -> list[TextTranslation]:
         """As the protocol has it."""
         characters = self._check(request, call)
-        with self.admission.enter(characters):
+        with self.admission.enter(self._weight(request, characters)):
             found = await self._work(call, lambda: self._translator.translate(request))
         self.store.usage.add(call.key.id, characters)
         return found
@@ -145,7 +151,7 @@ class TranslationService:
     ) -> AsyncGenerator[tuple[int, TextTranslation], None]:
         """As the protocol has it: texts are answered as they are ready."""
         characters = self._check(request, call)
-        with self.admission.enter(characters):
+        with self.admission.enter(self._weight(request, characters)):
             some = asyncio.Semaphore(STREAMED)
 
             async def one(place: int) -> tuple[int, TextTranslation]:
@@ -219,7 +225,7 @@ class TranslationService:
                     yield part
                 await working
             finally:
-                call.left.set()
+                call.leave()
                 with suppress(Exception, asyncio.CancelledError):
                     await working
 
@@ -291,6 +297,10 @@ class TranslationService:
         self._refuse_over(call, characters)
         return characters
 
+    def _weight(self, request: TranslationRequest, characters: int) -> int:
+        """Characters as admission counts them: by a beam wider than the models' so many times more."""
+        return math.ceil(characters * max(1.0, (request.beam or 1 + request.alternatives) / self.models.beam))
+
     def _refuse_over(self, call: Call, characters: int) -> None:
         if characters > self.limits.call_characters:
             raise ServiceError(413, f"a request may have at most {self.limits.call_characters:,} characters")
@@ -310,12 +320,13 @@ class TranslationService:
         try:
             return await loop.run_in_executor(self._pool, contextvars.copy_context().run, run)
         except asyncio.CancelledError:
-            call.left.set()
+            call.leave()
             raise
 
     def _sweep(self) -> None:
         while not self._ended.wait(SWEEP):
             self.models.let_go()
+            self.searching.tidy()
             trim_memory()
 
 

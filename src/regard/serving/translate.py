@@ -12,7 +12,7 @@ from regard.documents.translate import SegmentAnswer, SegmentDraft, SegmentTrans
 from regard.serving.core import Key, SentenceDetail, TextTranslation, TranslationRequest, WordDetail
 from regard.serving.languages import guess_languages
 from regard.serving.models import Hop, ServedModels
-from regard.serving.search import CALL, SharedSearch
+from regard.serving.search.request import CALL, SharedSearch
 from regard.system.errors import collect_notices
 from regard.tasks.kinds import translates
 from regard.tasks.text.output_options import OutputOptions
@@ -196,7 +196,7 @@ class Translator:
         opened = stack.enter_context(self.models.use(hop.model))
         assert translates(opened)
         found: Translation = opened.in_direction(hop.direction)
-        found.search = self._searching.search
+        found.search = self._searching.of(opened)
         return found
 
     def _translator(

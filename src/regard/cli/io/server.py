@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 PORT = 5000
 """LibreTranslate's, so that its clients find us."""
-SWITCH = 0.001
-"""Seconds after which a thread that computes in Python lets another one."""
 MOST_LOOPS = 4
 """Threads that search; more divide the steps of these."""
 MEBIBYTE = 1 << 20
@@ -83,6 +81,7 @@ def serve(
     require("starlette", "uvicorn", *SERVING)
     from regard.serving.app import LOOPBACK, Access, ServiceServer, ServiceSite, listen
     from regard.serving.models import ServedModels
+    from regard.serving.search.process import SearchProcess
     from regard.serving.service import Limits, TranslationService
     from regard.serving.store import Store, data_folder
     from regard.serving.store.jobs import LARGEST
@@ -95,7 +94,8 @@ def serve(
     cores = threads or usable_cores()
     loops = min(cores, MOST_LOOPS)
     kernels.use_threads(max(1, cores // loops))
-    models = ServedModels(folders, precision, idle)
+    searching = None if check else SearchProcess(loops, max(1, cores // loops), precision)
+    models = ServedModels(folders, precision, idle, searching)
     if check:
         _check(models)
     store = Store.open(data_folder(data))
@@ -104,10 +104,10 @@ def serve(
     if needs_key and not store.keys.needed:
         message = f"at {host} clients need a key, and there is none: regard keys make NAME; or --open lets everybody in"
         raise UsageError(message, Option("host"))
-    if check:
+    if searching is None:
         store.close()
         return
-    service = TranslationService(models, store, loops, needs_key, Limits(seconds=seconds))
+    service = TranslationService(models, store, searching, needs_key, Limits(seconds=seconds))
     names = tuple(one.lower() for one in name or ())
     access = Access(host, names, tuple(one.lower().rstrip("/") for one in origin or ()), log)
     site = ServiceSite(service, access, attention, document_mebibytes * MEBIBYTE)
@@ -115,7 +115,6 @@ def serve(
         listener = listen(host, port)
     except OSError as error:
         raise UsageError(f"cannot listen at {host}, port {port}: {error.strerror}", Option("port")) from None
-    sys.setswitchinterval(SWITCH)
     with listener:
         shown = f"[{host}]" if ":" in host else host
         directions = sorted({pair for one in models for pair in one.directions})

@@ -154,7 +154,7 @@ class Interface:
                 return response
             except Exception as error:
                 if call and isinstance(error, ClientDisconnected):
-                    call.left.set()
+                    call.leave()
                 return self.error_response(error)
 
         return respond

@@ -1,9 +1,7 @@
 """One batch for everybody: sentences of all calls are searched for side by side, by a few threads of their own.
 
-A call's thread hands its sentences in (:meth:`SharedSearch.search` stands in the place of
-:func:`regard.decoding.search.search`) and sleeps until they are found. Each searching thread has schedulers of its own,
-filled from what waits. A sentence's result is that of the sentence alone (law *refilling*): it depends neither on the
-company nor on the number of threads.
+Each searching thread has schedulers of its own, filled from what waits. A sentence's result is that of the sentence
+alone (law *refilling*): it depends neither on the company nor on the number of threads.
 
 Fairness: clients take turns, sentence by sentence. Of one client's calls that comes first which came first, or is so
 much shorter; so none waits for good. Short calls are searched for in batches of their own, which may take most of the
@@ -18,32 +16,32 @@ import threading
 import time
 from bisect import insort
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from regard.config import Decoding
-from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis, Sentence, Symbols
-from regard.decoding.search import Scheduler, search, strategy
+from regard.decoding.search import Scheduler, strategy
+from regard.decoding.terms import Terms
 from regard.serving.core import Call, CallEnded, ServiceError
+from regard.serving.search.request import Found, SearchCounts, SearchRequest, search_in_calls
+from regard.tasks.protocols import Task
 
-CALL: ContextVar[Call] = ContextVar("call")
-"""For whom the running thread or task works."""
-SHORT = 256
+SHORT = 512
 """Source tokens of a call that counts as short, at most."""
 WEIGHTS = {True: 3.0, False: 1.0}
 """Shares of the time of short calls and of long ones, where both wait."""
 BURST = 0.3
 """Seconds by which short calls may come first."""
-MOST_STEPS = {True: 32, False: 2}
+MOST_STEPS = {True: 8, False: 2}
 """Steps taken at once: whoever waits for a step of a long call should not wait long."""
 FEW = 2
 """Of more sentences steps are taken one by one: whoever comes meanwhile should enter soon, and the batch be full."""
 PACE = 6_000.0
 """Tokens times beam of a second by which calls of one client are compared: what is longer may be as much older."""
-Found = list[list[Hypothesis]]
 
 
 @dataclass(frozen=True)
@@ -80,31 +78,31 @@ class _Group:
     cost: int = field(init=False)
     left: int = field(init=False)
     due: float = field(init=False)
-    found: list[list[Hypothesis] | None] = field(init=False)
+    found: Found = field(init=False)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    ended: threading.Event = field(default_factory=threading.Event)
-    error: BaseException | None = None
+    future: Future[Found] = field(default_factory=Future)
     alone: bool = False
 
     def __post_init__(self) -> None:
         self.order = deque(sorted(range(len(self.given)), key=lambda place: -self.costs[place]))
-        self.found, self.cost, self.left = [None] * len(self.given), sum(self.costs), len(self.given)
+        self.found, self.cost, self.left = [[] for _ in self.given], sum(self.costs), len(self.given)
         self.due = time.monotonic() + self.cost / PACE
 
     @property
     def over(self) -> bool:
         """Whether nothing is to be found any more; a call that has ended is told so."""
-        if not self.ended.is_set():
+        if not self.future.done():
             try:
                 self.call.check()
             except (CallEnded, ServiceError) as error:
                 self.fail(error)
-        return self.ended.is_set()
+        return self.future.done()
 
     def fail(self, error: BaseException) -> None:
         """End with an error."""
-        self.error = error
-        self.ended.set()
+        with self.lock:
+            if not self.future.done():
+                self.future.set_exception(error)
 
     def take(self) -> int:
         """The next of its sentences."""
@@ -121,8 +119,34 @@ class _Group:
         """Note what was found of a sentence."""
         with self.lock:
             self.found[place], self.left = found, self.left - 1
-        if not self.left:
-            self.ended.set()
+            if not self.left and not self.future.done():
+                self.future.set_result(self.found)
+
+
+def _group(call: Call, step: Any, asked: SearchRequest) -> _Group:
+    sources, decoding, letters = asked.sources, asked.decoding, asked.letters
+    begins, terms = asked.prefixes or [asked.symbols.prefix] * len(sources), asked.terms or [None] * len(sources)
+    kind = _Kind(
+        id(getattr(step, "engine", step)),
+        decoding,
+        replace(asked.symbols, prefix=()),
+        asked.scores or decoding.beam > 1,
+        id(letters),
+        any(asked.forbidden or ()),
+        sum(map(len, sources)) <= SHORT,
+    )
+    each = [
+        {
+            "source": source,
+            "nbest": asked.nbest,
+            "prefix": tuple(begins[place]),
+            "terms": Terms(own, letters) if (own := terms[place]) and letters else None,
+            "forbidden": asked.forbidden[place] if asked.forbidden else (),
+            "draft": asked.drafts[place] if asked.drafts else (),
+        }
+        for place, source in enumerate(sources)
+    ]
+    return _Group(call, kind, step, each, [decoding.beam * len(source) for source in sources])
 
 
 class _Waiting:
@@ -146,7 +170,7 @@ class _Waiting:
         """Leave out those that are over."""
         for client, groups in list(self._clients.items()):
             if any(group.over for group in groups):
-                left = deque(group for group in groups if not group.ended.is_set())
+                left = deque(group for group in groups if not group.future.done())
                 if left:
                     self._clients[client] = left
                 else:
@@ -223,17 +247,7 @@ class _Batch:
         return len(found[0].tokens) + 1
 
 
-@dataclass
-class SearchCounts:
-    """What was done so far, for metrics."""
-
-    sentences: int = 0
-    source_tokens: int = 0
-    target_tokens: int = 0
-    seconds: float = 0.0
-
-
-class SharedSearch:
+class SearchThreads:
     """Searches for sentences of all calls.
 
     Args:
@@ -246,71 +260,40 @@ class SharedSearch:
         self._numbers = itertools.count()
         self._ended = False
         self._batches: list[dict[_Kind, _Batch]] = [{} for _ in range(threads)]
-        self.counts = SearchCounts()
+        self._counts = SearchCounts()
         self._threads = [threading.Thread(target=self._run, args=(one,), daemon=True) for one in range(threads)]
         for thread in self._threads:
             thread.start()
 
-    def search(
-        self,
-        step: Any,
-        sources: Sequence[Ids],
-        decoding: Decoding,
-        symbols: Symbols,
-        *,
-        nbest: int = 1,
-        prefixes: Sequence[Sequence[int]] | None = None,
-        scores: bool = True,
-        terms: Sequence[Any] | None = None,
-        forbidden: Sequence[tuple[tuple[int, ...], ...]] | None = None,
-        drafts: Sequence[Sequence[int]] | None = None,
-        **rest: Any,
-    ) -> Found:
-        """As :func:`regard.decoding.search.search` has it, for the call of this context; blocks until it is done.
+    def open(self, task: Task, folder: Path, fingerprint: str | None, base: str | None) -> None:
+        """As the protocol has it: the task is here already."""
 
-        Raises:
-            CallEnded: the client has left.
-            ServiceError: its time is over.
+    def of(self, task: Task) -> Callable[..., Found]:
+        """As the protocol has it."""
+        return search_in_calls(lambda *asked: self.put(*asked).result())
+
+    def put(self, call: Call, step: Any, asked: SearchRequest) -> Future[Found]:
+        """Sentences of a call; the result comes by a searching thread.
+
+        Its errors: a CallEnded, where the client has left; a ServiceError, where its time is over.
         """
-        call = CALL.get()
-        call.check()
-        if decoding.groups > 1 or any(value is not None for value in rest.values()):
-            given: dict[str, Any] = {"prefixes": prefixes, "terms": terms, "forbidden": forbidden, "scores": scores}
-            return search(step, sources, decoding, symbols, nbest=nbest, **given, **rest)
-        if not len(sources):
-            return []
-        begins = prefixes or [symbols.prefix] * len(sources)
-        some = next((one for one in terms or () if one), None)
-        kind = _Kind(
-            id(getattr(step, "engine", step)),
-            decoding,
-            replace(symbols, prefix=()),
-            scores or decoding.beam > 1,
-            id(some.letters) if some else 0,
-            any(forbidden or ()),
-            sum(map(len, sources)) <= SHORT,
-        )
-        each = [
-            {
-                "source": source,
-                "nbest": nbest,
-                "prefix": tuple(begins[place]),
-                "terms": terms[place] if terms else None,
-                "forbidden": forbidden[place] if forbidden else (),
-                "draft": drafts[place] if drafts else (),
-            }
-            for place, source in enumerate(sources)
-        ]
-        group = _Group(call, kind, step, each, [decoding.beam * len(source) for source in sources])
+        group = _group(call, step, asked)
         with self._changed:
             if self._ended:
                 raise ServiceError(503, "the server is ending")
-            self._waiting.setdefault(kind, _Waiting()).add(group)
+            self._waiting.setdefault(group.kind, _Waiting()).add(group)
             self._changed.notify_all()
-        group.ended.wait()
-        if group.error is not None:
-            raise group.error
-        return [one or [] for one in group.found]
+        return group.future
+
+    def tidy(self) -> None:
+        """As the protocol has it."""
+
+    def counts(self) -> SearchCounts:
+        """As the protocol has it."""
+        running = sum(len(batch.sentences) for batches in self._batches for batch in list(batches.values()))
+        with self._changed:
+            waiting = sum(len(group.order) for one in self._waiting.values() for group in one.groups())
+        return replace(self._counts, running=running, waiting=waiting)
 
     def end(self) -> None:
         """Stop; what is being searched for ends with a ServiceError (503)."""
@@ -319,17 +302,6 @@ class SharedSearch:
             self._changed.notify_all()
         for thread in self._threads:
             thread.join()
-
-    @property
-    def running(self) -> int:
-        """Sentences under search."""
-        return sum(len(batch.sentences) for batches in self._batches for batch in list(batches.values()))
-
-    @property
-    def waiting(self) -> int:
-        """Sentences that wait."""
-        with self._changed:
-            return sum(len(group.order) for one in self._waiting.values() for group in one.groups())
 
     def _run(self, number: int) -> None:
         batches = self._batches[number]
@@ -383,10 +355,10 @@ class SharedSearch:
             return
         took = time.perf_counter() - begun
         batch.time += took / WEIGHTS[kind.short]
-        self.counts.sentences += sentences
-        self.counts.source_tokens += read
-        self.counts.target_tokens += written
-        self.counts.seconds += took
+        self._counts.sentences += sentences
+        self._counts.source_tokens += read
+        self._counts.target_tokens += written
+        self._counts.seconds += took
         if not batch.sentences:
             del batches[kind]
 
@@ -394,7 +366,7 @@ class SharedSearch:
         """After an error search for each sentence alone, so that it is the error of whom it belongs to."""
         with self._changed:
             for group, place in batch.sentences.values():
-                if len(batch.sentences) == 1 or group.ended.is_set():
+                if len(batch.sentences) == 1 or group.future.done():
                     group.fail(error)
                     continue
                 group.alone = True

@@ -13,7 +13,8 @@ import pytest
 from regard.engine import transformer
 from regard.inspection import SHIPPED
 from regard.serving.core import Call, CallEnded, ServiceError
-from regard.serving.search import CALL, SHORT, SharedSearch
+from regard.serving.search.request import CALL
+from regard.serving.search.threads import SHORT, SearchThreads
 from regard.system.errors import RegardError
 from regard.tasks.model_folder import open_without_torch
 from regard.tasks.text.output_options import OutputOptions
@@ -33,15 +34,15 @@ def task(request) -> Translation:
 
 
 @pytest.fixture
-def shared() -> Iterator[SharedSearch]:
-    found = SharedSearch(2)
+def shared() -> Iterator[SearchThreads]:
+    found = SearchThreads(2)
     yield found
     found.end()
 
 
-def in_company(task: Translation, shared: SharedSearch) -> Translation:
+def in_company(task: Translation, shared: SearchThreads) -> Translation:
     other = copy(task)
-    other.search = shared.search
+    other.search = shared.of(task)
     return other
 
 
@@ -93,8 +94,8 @@ def test_a_sentence_has_the_same_tokens_and_scores_in_any_company(task, shared, 
         assert [[(one.tokens, one.score) for one in outputs] for outputs in caller.found] == [
             [(one.tokens, one.score) for one in alone[place]] for place in places
         ]
-    assert shared.running == shared.waiting == 0
-    assert shared.counts.sentences == len(lines)
+    done = shared.counts()
+    assert (done.running, done.waiting, done.sentences) == (0, 0, len(lines))
 
 
 def test_terms_and_prefixes_keep_to_their_own_call(task, shared) -> None:
@@ -116,6 +117,12 @@ def test_terms_and_prefixes_keep_to_their_own_call(task, shared) -> None:
         assert caller.error is None
         assert [one.text for [one] in caller.found] == [one.text for [one] in expected]
     assert with_terms != plain != begun
+
+
+def sentences(shared: SearchThreads) -> int:
+    """Those that wait, or are under search."""
+    now = shared.counts()
+    return now.waiting + now.running
 
 
 class Slow:
@@ -140,9 +147,9 @@ class Slow:
 
 
 @pytest.fixture
-def slow(task) -> Iterator[tuple[Translation, SharedSearch, Slow]]:
+def slow(task) -> Iterator[tuple[Translation, SearchThreads, Slow]]:
     """A translator that searches in one thread, step by step, from when it is told to."""
-    shared, step = SharedSearch(1), Slow(task.step())
+    shared, step = SearchThreads(1), Slow(task.step())
     own = in_company(task, shared)
     own.step = lambda: step
     yield own, shared, step
@@ -155,12 +162,12 @@ def test_a_client_that_leaves_frees_its_rows_within_a_step(slow, task) -> None:
     stays = Caller(own, texts(3, seed=5), beam=1)
     assert step.begun.wait(20)
     leaves = Caller(own, texts(20, seed=6), beam=1)
-    while shared.waiting < 20:
+    while shared.counts().waiting < 20:
         time.sleep(0.001)
     step.allowed.release(2)
     while len(step.rows) < 2:
         time.sleep(0.001)
-    leaves.call.left.set()
+    leaves.call.leave()
     step.go.set()
     stays.join()
     leaves.join()
@@ -175,9 +182,9 @@ def test_who_leaves_while_waiting_is_never_searched_for(slow) -> None:
     first = Caller(own, ["the man sleeps."], beam=1)
     assert step.begun.wait(20)
     second = Caller(own, texts(5, seed=1), beam=1)
-    while shared.waiting < 5:
+    while shared.counts().waiting < 5:
         time.sleep(0.001)
-    second.call.left.set()
+    second.call.leave()
     step.go.set()
     first.join()
     second.join()
@@ -200,14 +207,14 @@ def test_clients_take_turns_and_short_calls_come_first(slow) -> None:
     """One client has asked for a book in ten calls; another asks for a page, a third for a line."""
     own, shared, step = slow
     own.recipe = own.recipe.model_copy(update={"decoding": own.recipe.decoding.model_copy(update={"tokens": 400})})
-    lines = texts(50, seed=2)
+    lines = texts(100, seed=2)
     assert sum(len(line.split()) for line in lines) > SHORT
     book = [Caller(own, lines, "book", beam=1) for _ in range(8)]
     assert step.begun.wait(20)
-    while shared.waiting + shared.running < 400:
+    while sentences(shared) < 800:
         time.sleep(0.001)
     page, line = Caller(own, lines, "page", beam=1), Caller(own, ["the man sleeps."], "line", beam=1)
-    while shared.waiting + shared.running < 451:
+    while sentences(shared) < 901:
         time.sleep(0.001)
     step.go.set()
     for caller in (*book, page, line):
@@ -220,13 +227,13 @@ def test_calls_of_one_client_end_as_they_came_but_a_book_waits_for_a_page(slow, 
     own, shared, step = slow
     own.recipe = own.recipe.model_copy(update={"decoding": own.recipe.decoding.model_copy(update={"tokens": 400})})
     monkeypatch.setattr(
-        "regard.serving.search.PACE", 1.0
+        "regard.serving.search.threads.PACE", 1.0
     )  # a token takes a second, so that what is shorter comes first
     lines = texts(280, seed=2)
     callers = list[Caller]()
     for size in (70, 280, 140, 70):
         callers.append(Caller(own, lines[:size], beam=1))
-        while shared.waiting + shared.running < sum(len(one.lines) for one in callers):
+        while sentences(shared) < sum(len(one.lines) for one in callers):
             time.sleep(0.001)
     step.go.set()
     for caller in callers:
@@ -277,7 +284,7 @@ def test_an_error_before_the_search_ends_no_thread(task, shared, monkeypatch) ->
         raise RegardError("no room")
 
     with monkeypatch.context() as broken:
-        broken.setattr("regard.serving.search.strategy", refuse)
+        broken.setattr("regard.serving.search.threads.strategy", refuse)
         for _ in range(4):  # more often than there are threads
             caller = Caller(own, texts(1, seed=1), beam=1)
             caller.join(20)

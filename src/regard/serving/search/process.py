@@ -1,0 +1,203 @@
+"""The search that all calls share, in a process of its own, so that it waits for no other Python.
+
+Searching threads give up Python's lock and take it again several times a step. Beside the threads that read requests
+and cut texts they would wait for it, and those for them. What is asked and what is found are lines of JSON over a
+socket that only both processes have. Weights are mapped, so that both have them once in memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary, finalize
+
+from regard.serving.core import Call, CallEnded, ServiceError
+from regard.serving.search import worker
+from regard.serving.search.request import (
+    Found,
+    SearchCounts,
+    SearchRequest,
+    found_of,
+    search_in_calls,
+    to_line,
+    values_of,
+)
+from regard.system.errors import RegardError
+from regard.tasks.protocols import Task
+from regard.tasks.text.precisions import Wanted
+
+_LOG = logging.getLogger(__name__)
+LATE = 5.0
+"""Seconds after its deadline when a call is no longer waited for: the process does not answer."""
+PAUSE = 1.0
+"""Seconds between two starts of the process at least."""
+
+
+@dataclass
+class _Asked:
+    """What was asked, and is not answered yet."""
+
+    line: bytes
+    answer: Future[Any] = field(default_factory=Future)
+    again: bool = False
+
+
+class SearchProcess:
+    """Implements :class:`regard.serving.search.request.SharedSearch`.
+
+    Should the process end before it is told to, it is started again, and what it had not answered is asked again, once.
+
+    Args:
+        threads: that search; each runs the engine's steps on cores of its own.
+        cores: of each.
+        precision: of the engine.
+    """
+
+    def __init__(self, threads: int, cores: int, precision: Wanted) -> None:
+        self._words = [str(threads), str(cores), precision]
+        self._numbers, self._lock = itertools.count(1), threading.Lock()
+        self._asked, self._models = dict[int, _Asked](), dict[int, bytes]()
+        self._known: WeakKeyDictionary[Task, int] = WeakKeyDictionary()
+        self._gone = deque[int]()
+        self._ended = False
+        self._start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def open(self, task: Task, folder: Path, fingerprint: str | None, base: str | None) -> None:
+        """As the protocol has it."""
+        model = next(self._numbers)
+        values = "open", model, str(folder.resolve()), fingerprint, base
+        self._models[model] = to_line([0, *values])
+        finalize(task, self._gone.append, model)
+        self._ask(*values)[1].result()
+        self._known[task] = model
+
+    def of(self, task: Task) -> Callable[..., Found]:
+        """As the protocol has it."""
+        return search_in_calls(partial(self._find, self._known[task]))
+
+    def counts(self) -> SearchCounts:
+        """As the protocol has it."""
+        return SearchCounts(**self._ask("counts")[1].result(LATE))
+
+    def tidy(self) -> None:
+        """As the protocol has it."""
+        while self._gone:
+            model = self._gone.popleft()
+            with self._lock:
+                del self._models[model]
+                self._send(to_line([0, "close", model]))
+        with self._lock:
+            self._send(to_line([0, "trim"]))
+
+    def end(self) -> None:
+        """As the protocol has it."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._reader.join()
+        self._socket.close()
+        self._process.wait()
+
+    def _find(self, model: int, call: Call, step: object, asked: SearchRequest) -> Found:
+        number, answer = self._ask("search", model, call.client, call.deadline, asked)
+        with call.watched(partial(self._leave, number)):
+            left = call.deadline - time.monotonic() + LATE
+            try:
+                return found_of(answer.result(left if left < threading.TIMEOUT_MAX else None))
+            except TimeoutError:
+                raise ServiceError(504, "the answer took longer than its time limit") from None
+
+    def _leave(self, number: int) -> None:
+        """Nobody waits for an answer any more."""
+        with self._lock:
+            asked = self._asked.pop(number, None)
+            if asked:
+                self._send(to_line([0, "leave", number]))
+        if asked:
+            asked.answer.set_exception(CallEnded())
+
+    def _ask(self, *values: object) -> tuple[int, Future[Any]]:
+        number = next(self._numbers)
+        asked = _Asked(to_line([number, *values]))
+        with self._lock:
+            if self._ended:
+                raise ServiceError(503, "the server is ending")
+            self._asked[number] = asked
+            self._send(asked.line)
+        return number, asked.answer
+
+    def _send(self, line: bytes) -> None:
+        """Send, with the lock; if the process has ended, the reader sees it and asks again."""
+        with suppress(OSError):
+            self._socket.sendall(line)
+
+    def _start(self) -> None:
+        self._socket, other = socket.socketpair()
+        self._started = time.monotonic()
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", worker.__name__, str(other.fileno()), *self._words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[other.fileno()],
+            )
+
+    def _read(self) -> None:
+        """Pass answers on, and start the process again should it end."""
+        while True:
+            with suppress(OSError), self._socket.makefile("rb") as lines:
+                for line in lines:
+                    if line.endswith(b"\n"):  # else the process has ended meanwhile
+                        self._pass_on(*values_of(line))
+            with self._lock:
+                if self._ended:
+                    break
+            _LOG.warning("the process that searches has ended, and is started again")
+            self._process.wait()
+            time.sleep(max(0.0, self._started + PAUSE - time.monotonic()))
+            self._start_again()
+        while self._asked:
+            self._asked.popitem()[1].answer.set_exception(ServiceError(503, "the server is ending"))
+
+    def _start_again(self) -> None:
+        with self._lock:
+            if self._ended:
+                return
+            self._socket.close()
+            self._start()
+            for line in self._models.values():
+                self._send(line)
+            for number, asked in list(self._asked.items()):
+                if asked.again:
+                    del self._asked[number]
+                    error = ServiceError(503, "the search ended before it answered; ask again in 5 s", 5)
+                    asked.answer.set_exception(error)
+                else:
+                    asked.again = True
+                    self._send(asked.line)
+
+    def _pass_on(self, number: int, error: tuple[str, int | None, int | None] | None, value: object) -> None:
+        asked = self._asked.pop(number, None)  # without the lock: who has it may wait until this one reads on
+        if asked and error is None:
+            asked.answer.set_result(value)
+        elif asked and error:
+            message, status, retry_after = error
+            refused = RegardError(message) if status is None else ServiceError(status, message, retry_after)
+            asked.answer.set_exception(refused)

@@ -1,0 +1,144 @@
+"""The process that searches for a server; see :mod:`regard.serving.search.process`, which starts it.
+
+It ends with the socket by which it is asked: when the server ends, or is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+from weakref import WeakValueDictionary
+
+from regard.engine.weights import SharedWeights
+from regard.serving.core import Call, CallEnded, ServiceError
+from regard.serving.search.request import Found, request_of, to_line, values_of
+from regard.serving.search.threads import SearchThreads
+from regard.system import kernels
+from regard.system.errors import RegardError
+from regard.system.processor import share_arena, trim_memory
+from regard.tasks.model_folder import open_without_torch
+from regard.tasks.model_path import fingerprint
+from regard.tasks.text.precisions import Wanted
+
+_Opened = tuple[Any, SharedWeights | None]
+"""The step of a model, and what it shares with others."""
+SWITCH = 0.001
+"""Seconds after which a thread that computes in Python lets another one."""
+
+
+class Worker:
+    """Answers lines, each a number, the name of a method and its values; with a line for each number but 0.
+
+    Args:
+        socket: by which it is asked.
+        searching: that all sentences share.
+        precision: of the engine.
+    """
+
+    def __init__(self, socket: socket.socket, searching: SearchThreads, precision: Wanted) -> None:
+        self._socket, self._searching, self._precision = socket, searching, precision
+        self._sending = threading.Lock()
+        self._models = dict[int, Future[_Opened]]()
+        self._shared: WeakValueDictionary[str, SharedWeights] = WeakValueDictionary()
+        self._calls = dict[int, Call]()
+
+    def run(self) -> None:
+        """Answer until the socket ends."""
+        with self._socket.makefile("rb") as lines:
+            for line in lines:
+                number, name, *values = values_of(line)
+                getattr(self, name)(number, *values)
+
+    def open(self, number: int, model: int, folder: str, mark: str | None, base: str | None) -> None:
+        """Open a model, in a thread of its own, since others are searched with meanwhile."""
+        if model not in self._models:
+            shared = self._shared.setdefault(base, SharedWeights()) if base else None
+            found = self._models[model] = Future()
+            threading.Thread(target=self._load, args=(found, Path(folder), mark, shared), daemon=True).start()
+        self._models[model].add_done_callback(lambda found: self._answer(number, found.exception()))
+
+    def _load(self, found: Future[_Opened], folder: Path, mark: str | None, shared: SharedWeights | None) -> None:
+        try:
+            task = open_without_torch(folder, "cpu", self._precision, shared)
+            if fingerprint(folder) != mark:
+                raise ServiceError(503, f"{folder.name} has changed; ask again in 2 s", 2)
+            found.set_result((task.step(), shared))
+        except Exception as error:
+            found.set_exception(error)
+
+    def search(self, number: int, model: int, client: str, deadline: float, asked: object) -> None:
+        """Search with a model when it is open."""
+        call = self._calls[number] = Call(client=client, deadline=deadline)
+        if model in self._models:
+            self._models[model].add_done_callback(partial(self._put, number, call, asked))
+        else:
+            self._answer(number, ServiceError(503, "the model has left memory; ask again in 1 s", 1))
+
+    def _put(self, number: int, call: Call, asked: object, opened: Future[_Opened]) -> None:
+        try:
+            found = self._searching.put(call, opened.result()[0], request_of(asked))
+            found.add_done_callback(partial(self._tell, number))
+        except Exception as error:
+            self._answer(number, error)
+
+    def _tell(self, number: int, found: Future[Found]) -> None:
+        error = found.exception()
+        self._answer(number, error, None if error else found.result())
+
+    def leave(self, _: int, number: int) -> None:
+        """Nobody waits for an answer any more."""
+        if call := self._calls.get(number):
+            call.leave()
+
+    def close(self, _: int, model: int) -> None:
+        """Let a model go."""
+        self._models.pop(model, None)
+
+    def counts(self, number: int) -> None:
+        """Say what was done so far."""
+        self._answer(number, value=self._searching.counts())
+
+    def trim(self, _: int) -> None:
+        """Give freed memory back."""
+        trim_memory()
+
+    def _answer(self, number: int, error: BaseException | None = None, value: object = None) -> None:
+        self._calls.pop(number, None)
+        if number and not isinstance(error, CallEnded):
+            with self._sending, suppress(OSError):  # the server has ended
+                self._socket.sendall(to_line([number, error and _error_values(error), value]))
+
+
+def _error_values(error: BaseException) -> tuple[str, int | None, int | None]:
+    if isinstance(error, ServiceError):
+        return error.message, error.status, error.retry_after
+    if isinstance(error, RegardError):
+        return str(error), None, None
+    traceback.print_tb(error.__traceback__, file=sys.stderr)
+    print(type(error).__name__, file=sys.stderr)  # its message may have a client's text
+    return "the server has a fault", 500, None
+
+
+def main() -> None:
+    """Search until the server ends."""
+    for one in (signal.SIGINT, signal.SIGTERM):  # of the terminal or the service manager: the server ends first
+        signal.signal(one, signal.SIG_IGN)
+    handle, threads, cores, precision = sys.argv[1:]
+    share_arena()
+    kernels.use_threads(int(cores))
+    sys.setswitchinterval(SWITCH)
+    Worker(socket.socket(fileno=int(handle)), SearchThreads(int(threads)), cast("Wanted", precision)).run()
+    os._exit(0)  # threads may still compute
+
+
+if __name__ == "__main__":
+    main()
