@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from copy import copy
+from pathlib import Path
 
 import pytest
 
@@ -40,10 +41,10 @@ def own(searching: SearchProcess) -> Translation:
     return opened(searching)
 
 
-def opened(searching: SearchProcess) -> Translation:
+def opened(searching: SearchProcess, folder: Path = FOLDER) -> Translation:
     """A translator that searches there."""
-    task = open_without_torch(FOLDER, "cpu", "fp32")
-    searching.open(task, FOLDER, fingerprint(FOLDER), None)
+    task = open_without_torch(folder, "cpu", "fp32")
+    searching.open(task, folder, fingerprint(folder), None)
     found = copy(task)
     found.search = searching.of(task)
     found.kept = task  # what is open there goes with the task
@@ -140,6 +141,62 @@ def test_a_folder_that_has_changed_is_not_searched_with(searching, tmp_path) -> 
         searching.open(task, folder, "other", None)
 
 
+def test_a_process_that_does_not_answer_holds_nobody_up(monkeypatch) -> None:
+    monkeypatch.setattr("regard.serving.search.process.LATE", 0.1)
+    searching = SearchProcess(1, 1, "fp32")
+    own = opened(searching)
+    CALL.set(Call())
+    own.write(["the man sleeps."], OutputOptions(1))
+    while not (before := searching.counts()).sentences:
+        time.sleep(0.001)
+    os.kill(searching._process.pid, signal.SIGSTOP)
+    callers = [Caller(own, BOOK, beam=1) for _ in range(9)]  # more than the socket takes
+    CALL.set(Call(deadline=time.monotonic()))
+    with pytest.raises(ServiceError, match="time limit"):
+        own.write(["the man sleeps."], OutputOptions(1))
+    assert searching.counts() == before
+    while len(searching._asked) < len(callers):
+        time.sleep(0.001)
+    for caller in callers[1:]:
+        caller.call.leave()
+        caller.join(5)
+        assert isinstance(caller.error, CallEnded)
+    searching.end()
+    callers[0].join(5)
+    assert callers[0].error.status == 503
+
+
+def test_a_model_that_cannot_be_opened_again_is_tried_later(searching, tmp_path) -> None:
+    folder = shutil.copytree(FOLDER, tmp_path / "model")
+    own = opened(searching, folder)
+    folder.rename(tmp_path / "away")
+    first = searching._process
+    first.kill()
+    caller = Caller(own, ["the man sleeps."], beam=1)
+    caller.join(20)
+    assert (caller.error.status, caller.error.retry_after) == (503, 2)
+    (tmp_path / "away").rename(folder)
+    caller = Caller(own, ["the man sleeps."], beam=1)
+    caller.join(20)
+    assert caller.found == open_without_torch(FOLDER, "cpu", "fp32").nbest(["the man sleeps."], beam=1)
+
+
+def test_a_process_that_cannot_be_started_is_started_later(own, searching, monkeypatch) -> None:
+    tries = list[object]()
+
+    def start() -> None:
+        tries.append(None)
+        if len(tries) == 1:
+            raise OSError("no memory")
+        SearchProcess._start(searching)
+
+    monkeypatch.setattr(searching, "_start", start)
+    searching._process.kill()
+    CALL.set(Call())
+    assert own.write(["the man sleeps."], OutputOptions(1))
+    assert len(tries) == 2
+
+
 def test_a_model_goes_when_nobody_has_it(own, searching) -> None:
     find = own.search
     del own.kept
@@ -158,4 +215,4 @@ def test_the_end_tells_who_waits_and_ends_the_process() -> None:
     searching.end()
     caller.join(20)
     assert caller.error.status == 503
-    assert searching._process.returncode == 0
+    assert searching._process.returncode is not None

@@ -21,12 +21,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 from weakref import WeakKeyDictionary, finalize
 
 from regard.serving.core import Call, CallEnded, ServiceError
 from regard.serving.search import worker
 from regard.serving.search.request import (
+    ErrorValues,
     Found,
     SearchCounts,
     SearchRequest,
@@ -48,7 +50,7 @@ PAUSE = 1.0
 
 @dataclass
 class _Asked:
-    """What was asked, and is not answered yet."""
+    """A line that is sent, and its answer, where there will be one."""
 
     line: bytes
     answer: Future[Any] = field(default_factory=Future)
@@ -69,9 +71,10 @@ class SearchProcess:
     def __init__(self, threads: int, cores: int, precision: Wanted) -> None:
         self._words = [str(threads), str(cores), precision]
         self._numbers, self._lock = itertools.count(1), threading.Lock()
-        self._asked, self._models = dict[int, _Asked](), dict[int, bytes]()
+        self._asked, self._models = dict[int, _Asked](), dict[int, _Asked]()
         self._known: WeakKeyDictionary[Task, int] = WeakKeyDictionary()
         self._gone = deque[int]()
+        self._counts = SearchCounts()
         self._ended = False
         self._start()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -81,7 +84,8 @@ class SearchProcess:
         """As the protocol has it."""
         model = next(self._numbers)
         values = "open", model, str(folder.resolve()), fingerprint, base
-        self._models[model] = to_line([0, *values])
+        with self._lock:
+            self._models[model] = _Asked(to_line([0, *values]))
         finalize(task, self._gone.append, model)
         self._ask(*values)[1].result()
         self._known[task] = model
@@ -91,8 +95,14 @@ class SearchProcess:
         return search_in_calls(partial(self._find, self._known[task]))
 
     def counts(self) -> SearchCounts:
-        """As the protocol has it."""
-        return SearchCounts(**self._ask("counts")[1].result(LATE))
+        """As the protocol has it; those before, while the process does not answer."""
+        with suppress(TimeoutError, ServiceError):
+            number, answer = self._ask("counts")
+            try:
+                self._counts = SearchCounts(**answer.result(LATE))
+            finally:
+                self._leave(number)
+        return self._counts
 
     def tidy(self) -> None:
         """As the protocol has it."""
@@ -100,28 +110,25 @@ class SearchProcess:
             model = self._gone.popleft()
             with self._lock:
                 del self._models[model]
-                self._send(to_line([0, "close", model]))
+                self._send(0, "close", model)
         with self._lock:
-            self._send(to_line([0, "trim"]))
+            self._send(0, "trim")
 
     def end(self) -> None:
         """As the protocol has it."""
         with self._lock:
-            if self._ended:
-                return
             self._ended = True
-            self._socket.shutdown(socket.SHUT_RDWR)
+            self._process.kill()  # it has nothing to lose, and may not answer
         self._reader.join()
-        self._socket.close()
-        self._process.wait()
 
     def _find(self, model: int, call: Call, step: object, asked: SearchRequest) -> Found:
         number, answer = self._ask("search", model, call.client, call.deadline, asked)
         with call.watched(partial(self._leave, number)):
             left = call.deadline - time.monotonic() + LATE
             try:
-                return found_of(answer.result(left if left < threading.TIMEOUT_MAX else None))
+                return found_of(answer.result(min(left, threading.TIMEOUT_MAX)))
             except TimeoutError:
+                self._leave(number)
                 raise ServiceError(504, "the answer took longer than its time limit") from None
 
     def _leave(self, number: int) -> None:
@@ -129,7 +136,8 @@ class SearchProcess:
         with self._lock:
             asked = self._asked.pop(number, None)
             if asked:
-                self._send(to_line([0, "leave", number]))
+                asked.line = b""  # perhaps it was not sent yet
+                self._send(0, "leave", number)
         if asked:
             asked.answer.set_exception(CallEnded())
 
@@ -140,24 +148,28 @@ class SearchProcess:
             if self._ended:
                 raise ServiceError(503, "the server is ending")
             self._asked[number] = asked
-            self._send(asked.line)
+            self._lines.put(asked)
         return number, asked.answer
 
-    def _send(self, line: bytes) -> None:
-        """Send, with the lock; if the process has ended, the reader sees it and asks again."""
-        with suppress(OSError):
-            self._socket.sendall(line)
+    def _send(self, *values: object) -> None:
+        """Send what is not answered, with the lock."""
+        self._lines.put(_Asked(to_line(values)))
 
     def _start(self) -> None:
-        self._socket, other = socket.socketpair()
+        """Start the process, and a thread that sends lines to it, since it may not take them at once."""
         self._started = time.monotonic()
+        own, other = socket.socketpair()
         with other:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-P", "-m", worker.__name__, str(other.fileno()), *self._words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[other.fileno()],
+                process_group=0,  # Ctrl-C in a terminal is for the server
             )
+        lines = SimpleQueue[_Asked | None]()
+        threading.Thread(target=_write, args=(own, lines), daemon=True).start()
+        self._process, self._socket, self._lines = process, own, lines
 
     def _read(self) -> None:
         """Pass answers on, and start the process again should it end."""
@@ -166,38 +178,47 @@ class SearchProcess:
                 for line in lines:
                     if line.endswith(b"\n"):  # else the process has ended meanwhile
                         self._pass_on(*values_of(line))
-            with self._lock:
-                if self._ended:
-                    break
-            _LOG.warning("the process that searches has ended, and is started again")
-            self._process.wait()
+            self._lines.put(None)
+            self._socket.close()
+            self._process.kill()
+            status = self._process.wait()
+            if self._ended:
+                break
+            _LOG.warning("the process that searches has ended (%d), and is started again", status)
             time.sleep(max(0.0, self._started + PAUSE - time.monotonic()))
-            self._start_again()
-        while self._asked:
-            self._asked.popitem()[1].answer.set_exception(ServiceError(503, "the server is ending"))
+            with self._lock, suppress(OSError, RuntimeError):  # no room for a process or a thread now; later perhaps
+                self._start_again()
+        with self._lock:
+            while self._asked:
+                self._asked.popitem()[1].answer.set_exception(ServiceError(503, "the server is ending"))
 
     def _start_again(self) -> None:
-        with self._lock:
-            if self._ended:
-                return
-            self._socket.close()
-            self._start()
-            for line in self._models.values():
-                self._send(line)
-            for number, asked in list(self._asked.items()):
-                if asked.again:
-                    del self._asked[number]
-                    error = ServiceError(503, "the search ended before it answered; ask again in 5 s", 5)
-                    asked.answer.set_exception(error)
-                else:
-                    asked.again = True
-                    self._send(asked.line)
+        """Start the process, with the lock, and ask it what the one before had not answered."""
+        if self._ended:
+            return
+        self._start()
+        for opened in self._models.values():
+            self._lines.put(opened)
+        for number, asked in list(self._asked.items()):
+            if asked.again:
+                del self._asked[number]
+                error = ServiceError(503, "the search ended before it answered; ask again in 5 s", 5)
+                asked.answer.set_exception(error)
+            else:
+                asked.again = True
+                self._lines.put(asked)
 
-    def _pass_on(self, number: int, error: tuple[str, int | None, int | None] | None, value: object) -> None:
-        asked = self._asked.pop(number, None)  # without the lock: who has it may wait until this one reads on
+    def _pass_on(self, number: int, error: ErrorValues | None, value: object) -> None:
+        asked = self._asked.pop(number, None)
         if asked and error is None:
             asked.answer.set_result(value)
         elif asked and error:
-            message, status, retry_after = error
-            refused = RegardError(message) if status is None else ServiceError(status, message, retry_after)
+            message, where, status, retry_after = error
+            refused = ServiceError(status, message, retry_after) if status else RegardError(message, where)
             asked.answer.set_exception(refused)
+
+
+def _write(to: socket.socket, lines: SimpleQueue[_Asked | None]) -> None:
+    with suppress(OSError):  # the process has ended
+        for asked in iter(lines.get, None):
+            to.sendall(asked.line)

@@ -25,6 +25,8 @@ from regard.tasks.protocols import Task
 CALL: ContextVar[Call] = ContextVar("call")
 """For whom the running thread or task works."""
 Found = list[list[Hypothesis]]
+ErrorValues = tuple[str, str | None, int | None, int | None]
+"""Of a RegardError its message and place, of a ServiceError its status and the seconds after which to ask again."""
 
 
 def _plain(array: NDArray[Any]) -> object:

@@ -5,6 +5,7 @@ It ends with the socket by which it is asked: when the server ends, or is killed
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -20,7 +21,7 @@ from weakref import WeakValueDictionary
 
 from regard.engine.weights import SharedWeights
 from regard.serving.core import Call, CallEnded, ServiceError
-from regard.serving.search.request import Found, request_of, to_line, values_of
+from regard.serving.search.request import ErrorValues, Found, request_of, to_line, values_of
 from regard.serving.search.threads import SearchThreads
 from regard.system import kernels
 from regard.system.errors import RegardError
@@ -29,6 +30,7 @@ from regard.tasks.model_folder import open_without_torch
 from regard.tasks.model_path import fingerprint
 from regard.tasks.text.precisions import Wanted
 
+_LOG = logging.getLogger(__name__)
 _Opened = tuple[Any, SharedWeights | None]
 """The step of a model, and what it shares with others."""
 SWITCH = 0.001
@@ -48,6 +50,7 @@ class Worker:
         self._socket, self._searching, self._precision = socket, searching, precision
         self._sending = threading.Lock()
         self._models = dict[int, Future[_Opened]]()
+        self._places = dict[int, tuple[str, str | None, str | None]]()
         self._shared: WeakValueDictionary[str, SharedWeights] = WeakValueDictionary()
         self._calls = dict[int, Call]()
 
@@ -55,36 +58,47 @@ class Worker:
         """Answer until the socket ends."""
         with self._socket.makefile("rb") as lines:
             for line in lines:
-                number, name, *values = values_of(line)
-                getattr(self, name)(number, *values)
+                if line.endswith(b"\n"):  # else the server has ended meanwhile
+                    number, name, *values = values_of(line)
+                    getattr(self, name)(number, *values)
 
     def open(self, number: int, model: int, folder: str, mark: str | None, base: str | None) -> None:
-        """Open a model, in a thread of its own, since others are searched with meanwhile."""
-        if model not in self._models:
+        """Open a model."""
+        self._places[model] = folder, mark, base
+        self._opened(model).add_done_callback(lambda found: self._answer(number, found.exception()))
+
+    def _opened(self, model: int) -> Future[_Opened]:
+        """A model; it is opened in a thread, since others are searched with meanwhile, and once more if that failed."""
+        found = self._models.get(model)
+        if found is None or (found.done() and found.exception()):
+            folder, mark, base = self._places[model]
             shared = self._shared.setdefault(base, SharedWeights()) if base else None
             found = self._models[model] = Future()
             threading.Thread(target=self._load, args=(found, Path(folder), mark, shared), daemon=True).start()
-        self._models[model].add_done_callback(lambda found: self._answer(number, found.exception()))
+        return found
 
     def _load(self, found: Future[_Opened], folder: Path, mark: str | None, shared: SharedWeights | None) -> None:
         try:
             task = open_without_torch(folder, "cpu", self._precision, shared)
             if fingerprint(folder) != mark:
-                raise ServiceError(503, f"{folder.name} has changed; ask again in 2 s", 2)
+                raise RegardError("has changed since the server opened it", str(folder))
             found.set_result((task.step(), shared))
         except Exception as error:
+            _LOG.warning("a model cannot be searched with: %s", error)
             found.set_exception(error)
 
     def search(self, number: int, model: int, client: str, deadline: float, asked: object) -> None:
         """Search with a model when it is open."""
         call = self._calls[number] = Call(client=client, deadline=deadline)
-        if model in self._models:
-            self._models[model].add_done_callback(partial(self._put, number, call, asked))
+        if model in self._places:
+            self._opened(model).add_done_callback(partial(self._put, number, call, asked))
         else:
             self._answer(number, ServiceError(503, "the model has left memory; ask again in 1 s", 1))
 
     def _put(self, number: int, call: Call, asked: object, opened: Future[_Opened]) -> None:
         try:
+            if opened.exception():
+                raise ServiceError(503, "the model cannot be opened now; ask again in 2 s", 2)
             found = self._searching.put(call, opened.result()[0], request_of(asked))
             found.add_done_callback(partial(self._tell, number))
         except Exception as error:
@@ -102,6 +116,7 @@ class Worker:
     def close(self, _: int, model: int) -> None:
         """Let a model go."""
         self._models.pop(model, None)
+        self._places.pop(model, None)
 
     def counts(self, number: int) -> None:
         """Say what was done so far."""
@@ -118,14 +133,18 @@ class Worker:
                 self._socket.sendall(to_line([number, error and _error_values(error), value]))
 
 
-def _error_values(error: BaseException) -> tuple[str, int | None, int | None]:
+def _error_values(error: BaseException) -> ErrorValues:
     if isinstance(error, ServiceError):
-        return error.message, error.status, error.retry_after
+        return error.message, None, error.status, error.retry_after
     if isinstance(error, RegardError):
-        return str(error), None, None
-    traceback.print_tb(error.__traceback__, file=sys.stderr)
-    print(type(error).__name__, file=sys.stderr)  # its message may have a client's text
-    return "the server has a fault", 500, None
+        return error.message, error.where and str(error.where), None, None
+    _tell(error)
+    return "the server has a fault", None, 500, None
+
+
+def _tell(error: BaseException) -> None:
+    """Log a fault by its kind and place: its message may have a client's text."""
+    _LOG.error("%s%s", "".join(traceback.format_tb(error.__traceback__)), type(error).__name__)
 
 
 def main() -> None:
@@ -136,7 +155,10 @@ def main() -> None:
     share_arena()
     kernels.use_threads(int(cores))
     sys.setswitchinterval(SWITCH)
-    Worker(socket.socket(fileno=int(handle)), SearchThreads(int(threads)), cast("Wanted", precision)).run()
+    try:
+        Worker(socket.socket(fileno=int(handle)), SearchThreads(int(threads)), cast("Wanted", precision)).run()
+    except Exception as error:  # it is started again
+        _tell(error)
     os._exit(0)  # threads may still compute
 
 
