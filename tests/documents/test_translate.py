@@ -193,3 +193,9 @@ def test_a_model_that_has_learned_tags_places_them(
     model = Carrying(task, **({read: said} if said else {}))
     assert translate(cast(Translation, model), marked) == [wanted]
     assert model.read[0] == read
+
+
+def test_numbers_are_kept_however_many_outputs_are_asked_for(task: Translation) -> None:
+    [draft] = SegmentTranslator(task, OutputOptions(6)).drafts([segment("7, the 8 man 9 sleeps")])
+    assert all(number in draft.text for number in "789")
+    assert len(draft.sentences[0].found) == 6

@@ -278,7 +278,7 @@ class SegmentTranslator:
                 again.append((draft, one))
                 kept[one.text] = tuple(one.text[begin:end] for begin, end in own)
         if again:
-            self._write_batch(again, kept, max(WIDE, self.options.beam or self.task.recipe.decoding.beam))
+            self._write_batch(again, kept, max(WIDE, self.task.decoding(self.options).beam))
         for draft, one in again:
             one.output = put_copies(one.text, one.output, draft.kept_in(one), None)
 
