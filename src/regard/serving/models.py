@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -20,7 +20,7 @@ from regard.engine.weights import SharedWeights
 from regard.serving.core import ServedLanguage, ServiceError
 from regard.serving.languages import language_name
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.model_folder import load_recipe_and_assets, open_without_torch
+from regard.tasks.model_folder import LazyEngine, load_recipe_and_assets, open_with, open_without_torch
 from regard.tasks.model_path import fingerprint, finished_folder
 from regard.tasks.text.precisions import Wanted
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction, find_code
@@ -245,14 +245,35 @@ class ServedModels:
         if changed and family in self._shared:
             self._shared[family] = SharedWeights()  # what the others have stays theirs
             self._renewed[family] += 1
-        task: Task | None = open_without_torch(model.folder, "cpu", self._precision, self._shared.get(family))
-        if task is None:
-            raise RegardError("is computed by torch, which a server does not load", str(model.folder))
+        shared = self._shared.get(family)
+        searching = self._searching if model.directions else None
+        if searching and searching.elsewhere:
+            task = self._open_later(model, mark, shared)
+        else:
+            task = self._open_here(model, shared)
         if task.info.command != model.recipe.info.command:
             raise RegardError(f"is {task.info.noun} now; start the server anew", str(model.folder))
-        if self._searching and model.directions:
-            base = f"{family} {self._renewed[family]}" if family in self._shared else None
-            self._searching.open(task, model.folder, mark, base)
+        if searching:
+            searching.open(task, model.folder, mark, f"{family} {self._renewed[family]}" if shared else None)
+        return task
+
+    def _open_here(self, model: ServedModel, shared: SharedWeights | None) -> Task:
+        task: Task | None = open_without_torch(model.folder, "cpu", self._precision, shared)
+        if task is None:
+            raise RegardError("is computed by torch, which a server does not load", str(model.folder))
+        return task
+
+    def _open_later(self, model: ServedModel, mark: str | None, shared: SharedWeights | None) -> Task:
+        """A task whose engine is opened once scores, links or weights are asked for: the search has its own."""
+
+        def open_engine() -> object:
+            with suppress(RegardError, OSError):
+                task = self._open_here(model, shared)
+                if task.engine and _mark(model.folder) == mark:
+                    return task.engine()
+            raise ServiceError(503, f"the model {model.name} has changed; ask again in 2 s", 2)
+
+        task: Task = open_with(model.folder, LazyEngine(open_engine), self._precision)
         return task
 
     def let_go(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from regard.config import Recipe, saved_recipe
@@ -183,6 +184,33 @@ def open_without_torch(
             engine = _mapped_or_packed(folder, settled, task, weights, verified)
         weights.refuse_surplus()
     task.engine = lambda: engine
+    return task
+
+
+class LazyEngine:
+    """An engine that is opened when it is first used.
+
+    Args:
+        open: opens it.
+    """
+
+    def __init__(self, open: Callable[[], object]) -> None:
+        self._open, self._lock = open, Lock()
+        self._engine: object = None
+
+    def __getattr__(self, name: str) -> Any:
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._open()
+        return getattr(self._engine, name)
+
+
+def open_with(given: Path | str, engine: object, wanted: Wanted) -> Any:
+    """The task of a model folder for an engine that there is; its weights are not read."""
+    folder = finished_folder(given)
+    recipe, assets = load_recipe_and_assets(folder)
+    task = model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
+    task.engine, task.precision = lambda: engine, precision_of(folder, wanted)
     return task
 
 

@@ -14,6 +14,7 @@ import pytest
 from regard.engine.transformer import FastTransformer
 from regard.inspection import SHIPPED
 from regard.serving.core import Call, CallEnded, ServiceError
+from regard.serving.models import ServedModels
 from regard.serving.search.process import SearchProcess
 from regard.serving.search.request import CALL
 from regard.system.errors import RegardError
@@ -216,3 +217,20 @@ def test_the_end_tells_who_waits_and_ends_the_process() -> None:
     caller.join(20)
     assert caller.error.status == 503
     assert searching._process.returncode is not None
+
+
+def test_the_server_opens_an_engine_when_one_is_needed(searching, tmp_path) -> None:
+    folder = shutil.copytree(FOLDER, tmp_path / "model")
+    models = ServedModels([f"en:de={folder}"], "fp32", searching=searching)
+    CALL.set(Call())
+    with models.use(models.all[0]) as task:
+        engine, own = task.engine(), copy(task)
+        own.search = searching.of(task)
+        [[best]] = own.write(["the man sleeps."], OutputOptions(1))
+        assert vars(engine)["_engine"] is None
+        shutil.copytree(SHIPPED[1], folder, dirs_exist_ok=True)
+        with pytest.raises(ServiceError, match="has changed"):
+            task.score(["the man sleeps."], [best.text])
+        shutil.copytree(FOLDER, folder, dirs_exist_ok=True)
+        alone = open_without_torch(FOLDER, "cpu", "fp32")
+        assert task.score(["the man sleeps."], [best.text]) == alone.score(["the man sleeps."], [best.text])

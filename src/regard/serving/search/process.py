@@ -2,7 +2,7 @@
 
 Searching threads give up Python's lock and take it again several times a step. Beside the threads that read requests
 and cut texts they would wait for it, and those for them. What is asked and what is found are lines of JSON over a
-socket that only both processes have. Weights are mapped, so that both have them once in memory.
+socket that only both processes have.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class SearchProcess:
         cores: of each.
         precision: of the engine.
     """
+
+    elsewhere = True
 
     def __init__(self, threads: int, cores: int, precision: Wanted) -> None:
         self._words = [str(threads), str(cores), precision]

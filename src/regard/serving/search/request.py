@@ -76,6 +76,9 @@ class SearchRequest:
 class SharedSearch(Protocol):
     """The search that all calls share."""
 
+    elsewhere: bool
+    """Whether it opens models by itself."""
+
     def open(self, task: Task, folder: Path, fingerprint: str | None, base: str | None) -> None:
         """Get ready to search with a task, which was opened from a folder with this fingerprint.
 

@@ -254,6 +254,8 @@ class SearchThreads:
         threads: that search; each runs the engine's steps on a core of its own.
     """
 
+    elsewhere = False
+
     def __init__(self, threads: int = 1) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[_Kind, _Waiting] = {}

@@ -80,6 +80,8 @@ class Worker:
     def _load(self, found: Future[_Opened], folder: Path, mark: str | None, shared: SharedWeights | None) -> None:
         try:
             task = open_without_torch(folder, "cpu", self._precision, shared)
+            if task is None:
+                raise RegardError("is computed by torch, which a server does not load", str(folder))
             if fingerprint(folder) != mark:
                 raise RegardError("has changed since the server opened it", str(folder))
             found.set_result((task.step(), shared))
