@@ -21,7 +21,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 from weakref import WeakKeyDictionary, finalize
 
@@ -112,9 +111,9 @@ class SearchProcess:
             model = self._gone.popleft()
             with self._lock:
                 del self._models[model]
-                self._send(0, "close", model)
+                self._send(_Asked(to_line([0, "close", model])))
         with self._lock:
-            self._send(0, "trim")
+            self._send(_Asked(to_line([0, "trim"])))
 
     def end(self) -> None:
         """As the protocol has it."""
@@ -139,7 +138,7 @@ class SearchProcess:
             asked = self._asked.pop(number, None)
             if asked:
                 asked.line = b""  # perhaps it was not sent yet
-                self._send(0, "leave", number)
+                self._send(_Asked(to_line([0, "leave", number])))
         if asked:
             asked.answer.set_exception(CallEnded())
 
@@ -150,15 +149,31 @@ class SearchProcess:
             if self._ended:
                 raise ServiceError(503, "the server is ending")
             self._asked[number] = asked
-            self._lines.put(asked)
+            self._send(asked)
         return number, asked.answer
 
-    def _send(self, *values: object) -> None:
-        """Send what is not answered, with the lock."""
-        self._lines.put(_Asked(to_line(values)))
+    def _send(self, asked: _Asked) -> None:
+        """Send a line, with the lock; a thread sends what the process does not take at once."""
+        if self._unsent:
+            self._unsent.append(asked)
+            return
+        sent = 0
+        with suppress(OSError):  # it takes nothing now, or has ended
+            sent = self._socket.send(asked.line, socket.MSG_DONTWAIT)
+        if sent < len(asked.line):
+            self._unsent.append(_Asked(asked.line[sent:]))
+            threading.Thread(target=self._send_rest, args=(self._socket, self._unsent), daemon=True).start()
+
+    def _send_rest(self, to: socket.socket, unsent: deque[_Asked]) -> None:
+        with suppress(OSError):  # the process has ended
+            while True:
+                to.sendall(unsent[0].line)
+                with self._lock:
+                    unsent.popleft()
+                    if not unsent:
+                        return
 
     def _start(self) -> None:
-        """Start the process, and a thread that sends lines to it, since it may not take them at once."""
         self._started = time.monotonic()
         own, other = socket.socketpair()
         with other:
@@ -169,9 +184,7 @@ class SearchProcess:
                 pass_fds=[other.fileno()],
                 process_group=0,  # Ctrl-C in a terminal is for the server
             )
-        lines = SimpleQueue[_Asked | None]()
-        threading.Thread(target=_write, args=(own, lines), daemon=True).start()
-        self._process, self._socket, self._lines = process, own, lines
+        self._process, self._socket, self._unsent = process, own, deque[_Asked]()
 
     def _read(self) -> None:
         """Pass answers on, and start the process again should it end."""
@@ -180,7 +193,6 @@ class SearchProcess:
                 for line in lines:
                     if line.endswith(b"\n"):  # else the process has ended meanwhile
                         self._pass_on(*values_of(line))
-            self._lines.put(None)
             self._socket.close()
             self._process.kill()
             status = self._process.wait()
@@ -188,7 +200,7 @@ class SearchProcess:
                 break
             _LOG.warning("the process that searches has ended (%d), and is started again", status)
             time.sleep(max(0.0, self._started + PAUSE - time.monotonic()))
-            with self._lock, suppress(OSError, RuntimeError):  # no room for a process or a thread now; later perhaps
+            with self._lock, suppress(OSError):  # no room for a process now; later perhaps
                 self._start_again()
         with self._lock:
             while self._asked:
@@ -200,7 +212,7 @@ class SearchProcess:
             return
         self._start()
         for opened in self._models.values():
-            self._lines.put(opened)
+            self._send(opened)
         for number, asked in list(self._asked.items()):
             if asked.again:
                 del self._asked[number]
@@ -208,7 +220,7 @@ class SearchProcess:
                 asked.answer.set_exception(error)
             else:
                 asked.again = True
-                self._lines.put(asked)
+                self._send(asked)
 
     def _pass_on(self, number: int, error: ErrorValues | None, value: object) -> None:
         asked = self._asked.pop(number, None)
@@ -218,9 +230,3 @@ class SearchProcess:
             message, where, status, retry_after = error
             refused = ServiceError(status, message, retry_after) if status else RegardError(message, where)
             asked.answer.set_exception(refused)
-
-
-def _write(to: socket.socket, lines: SimpleQueue[_Asked | None]) -> None:
-    with suppress(OSError):  # the process has ended
-        for asked in iter(lines.get, None):
-            to.sendall(asked.line)
