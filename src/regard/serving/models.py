@@ -285,6 +285,7 @@ class ServedModels:
         for family in self._shared:
             if not any(one.task for one in self.all if self._families[one.name] == family):
                 self._shared[family] = SharedWeights()
+                self._renewed[family] += 1
 
 
 def _family(folder: Path) -> Path:

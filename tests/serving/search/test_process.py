@@ -42,10 +42,10 @@ def own(searching: SearchProcess) -> Translation:
     return opened(searching)
 
 
-def opened(searching: SearchProcess, folder: Path = FOLDER) -> Translation:
+def opened(searching: SearchProcess, folder: Path = FOLDER, base: str | None = None) -> Translation:
     """A translator that searches there."""
     task = open_without_torch(folder, "cpu", "fp32")
-    searching.open(task, folder, fingerprint(folder), None)
+    searching.open(task, folder, fingerprint(folder), base)
     found = copy(task)
     found.search = searching.of(task)
     found.kept = task  # what is open there goes with the task
@@ -130,6 +130,12 @@ def test_what_is_killed_twice_is_told(own, searching) -> None:
     assert caller.error.retry_after
     CALL.set(Call())
     assert own.write(["the man sleeps."], OutputOptions(1))  # it goes on for others
+
+
+def test_models_of_one_base_are_searched_with(searching) -> None:
+    both, wanted = [opened(searching, base="one") for _ in range(2)], open_without_torch(FOLDER, "cpu", "fp32")
+    CALL.set(Call())
+    assert [one.nbest(BOOK[:9], beam=2) for one in both] == [wanted.nbest(BOOK[:9], beam=2)] * 2
 
 
 def test_a_folder_that_has_changed_is_not_searched_with(searching, tmp_path) -> None:
