@@ -234,7 +234,8 @@ class ServedModels:
                 except (RegardError, OSError) as error:
                     message = error.message if isinstance(error, RegardError) else str(error)
                     if model.task is None:  # else the one before goes on: the folder may be in the making
-                        raise ServiceError(503, f"the model {model.name} cannot be opened: {message}", 30) from error
+                        after = (isinstance(error, ServiceError) and error.retry_after) or 30
+                        raise ServiceError(503, f"the model {model.name} cannot be opened: {message}", after) from error
                     if mark != model.refused:
                         _LOG.warning("the model %s has changed, and is used as it was: %s", model.name, message)
                     model.refused = mark
