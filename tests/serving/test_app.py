@@ -1,5 +1,6 @@
 """A whole server: its own interface, who may ask, what it counts, how it ends."""
 
+import asyncio
 import json
 import random
 import shutil
@@ -8,12 +9,14 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 from regard.inspection import SHIPPED
 from regard.serving.app import Access, listen
+from regard.serving.core import Call, StaleModel
 from regard.serving.service import STREAMED
 from regard.tasks.model_folder import open_without_torch
 from tests.serving.conftest import PAIR, Running
@@ -114,6 +117,19 @@ def test_a_stream_leaves_room_for_others(start) -> None:
     assert translate(running, texts=["The man sleeps."], source="en").status == 200
     assert running.service.admission.calls == 1  # the stream still runs
     streaming.join(20)
+
+
+@pytest.mark.parametrize("changes", [1, 2])
+def test_a_call_begins_again_once_when_its_model_has_changed(running, changes: int) -> None:
+    left = [StaleModel(503, "the model has changed; ask again in 2 s", 2)] * changes
+
+    def work() -> str:
+        if left:
+            raise left.pop()
+        return "done"
+
+    with nullcontext() if changes == 1 else pytest.raises(StaleModel):
+        assert asyncio.run(running.service._work(Call(), work)) == "done"
 
 
 def test_a_wide_beam_counts_as_more_work(running, monkeypatch) -> None:

@@ -31,6 +31,10 @@ class ServiceError(RegardError):
         self.status, self.retry_after = status, retry_after
 
 
+class StaleModel(ServiceError):
+    """The folder of a model has changed since a call has begun with it; beginning again may succeed."""
+
+
 class CallEnded(Exception):
     """The client of a call has left, or its deadline has passed."""
 

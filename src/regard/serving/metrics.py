@@ -62,6 +62,7 @@ class Metrics(Collector):
             ("source_tokens", "Tokens of their texts.", searching.source_tokens),
             ("target_tokens", "Tokens that were found.", searching.target_tokens),
             ("search_seconds", "Seconds that threads searched.", searching.seconds),
+            ("search_restarts", "How often the process that searches was started again.", searching.restarts),
         ):
             yield CounterMetricFamily(f"regard_{name}", told, count)
         loaded = GaugeMetricFamily("regard_model_loaded", "Whether a model is in memory.", labels=["model"])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from regard.config import Recipe
 from regard.config.adapter import Base
 from regard.engine.weights import SharedWeights
-from regard.serving.core import ServedLanguage, ServiceError
+from regard.serving.core import ServedLanguage, ServiceError, StaleModel
 from regard.serving.languages import language_name
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.model_folder import LazyEngine, load_recipe_and_assets, open_with, open_without_torch
@@ -272,7 +272,8 @@ class ServedModels:
                 task = self._open_here(model, shared)
                 if task.engine and _mark(model.folder) == mark:
                     return task.engine()
-            raise ServiceError(503, f"the model {model.name} has changed; ask again in 2 s", 2)
+            model.looked = 0.0
+            raise StaleModel(503, f"the model {model.name} has changed; ask again in 2 s", 2)
 
         task: Task = open_with(model.folder, LazyEngine(open_engine), self._precision)
         return task

@@ -28,6 +28,7 @@ from regard.serving.core import (
     LanguageGuess,
     ServedLanguage,
     ServiceError,
+    StaleModel,
     TextTranslation,
     TranslationRequest,
     count_characters,
@@ -314,7 +315,10 @@ class TranslationService:
             call.check()
             CALL.set(call)
             with collect_notices():  # else they were printed, with words of a text
-                return work()
+                try:
+                    return work()
+                except StaleModel:
+                    return work()
 
         loop = asyncio.get_running_loop()
         try:

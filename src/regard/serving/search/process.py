@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ class SearchProcess:
         self._asked, self._models = dict[int, _Asked](), dict[int, _Asked]()
         self._known: WeakKeyDictionary[Task, int] = WeakKeyDictionary()
         self._gone = deque[int]()
-        self._counts = SearchCounts()
+        self._counts, self._restarts = SearchCounts(), 0
         self._ended = False
         self._start()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -103,7 +103,7 @@ class SearchProcess:
                 self._counts = SearchCounts(**answer.result(LATE))
             finally:
                 self._leave(number)
-        return self._counts
+        return replace(self._counts, restarts=self._restarts)
 
     def tidy(self) -> None:
         """As the protocol has it."""
@@ -211,6 +211,7 @@ class SearchProcess:
         if self._ended:
             return
         self._start()
+        self._restarts += 1
         for opened in self._models.values():
             self._send(opened)
         for number, asked in list(self._asked.items()):

@@ -113,6 +113,7 @@ class SearchCounts:
     source_tokens: int = 0
     target_tokens: int = 0
     seconds: float = 0.0
+    restarts: int = 0
     running: int = 0
     waiting: int = 0
 
