@@ -72,24 +72,24 @@ class Call:
     client: str = ""
     deadline: float = float("inf")
     left: Event = field(default_factory=Event)
-    _watching: set[Callable[[], None]] = field(default_factory=set)
+    _watchers: set[Callable[[], None]] = field(default_factory=set)
 
     def leave(self) -> None:
         """Nobody waits for the answer any more."""
         self.left.set()
-        for then in self._watching.copy():
+        for then in self._watchers.copy():
             then()
 
     @contextmanager
-    def watched(self, then: Callable[[], None]) -> Iterator[None]:
+    def watch(self, then: Callable[[], None]) -> Iterator[None]:
         """While the context is open, a client that leaves is told of; perhaps twice."""
-        self._watching.add(then)
+        self._watchers.add(then)
         try:
             if self.left.is_set():
                 then()
             yield
         finally:
-            self._watching.discard(then)
+            self._watchers.discard(then)
 
     def check(self) -> None:
         """Raise a CallEnded if nobody waits, and a ServiceError (504) if it is late."""

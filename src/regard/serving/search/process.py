@@ -124,7 +124,7 @@ class SearchProcess:
 
     def _find(self, model: int, call: Call, step: object, asked: SearchRequest) -> Found:
         number, answer = self._ask("search", model, call.client, call.deadline, asked)
-        with call.watched(partial(self._leave, number)):
+        with call.watch(partial(self._leave, number)):
             left = call.deadline - time.monotonic() + LATE
             try:
                 return found_of(answer.result(min(left, threading.TIMEOUT_MAX)))

@@ -37,7 +37,7 @@ WEIGHTS = {True: 3.0, False: 1.0}
 BURST = 0.3
 """Seconds by which short calls may come first."""
 MOST_STEPS = {True: 8, False: 2}
-"""Steps taken at once: whoever waits for a step of a long call should not wait long."""
+"""Steps of short calls, and of long ones, taken at once: whoever comes or leaves meanwhile should not wait long."""
 FEW = 2
 """Of more sentences steps are taken one by one: whoever comes meanwhile should enter soon, and the batch be full."""
 PACE = 6_000.0

@@ -31,7 +31,7 @@ from regard.tasks.model_path import fingerprint
 from regard.tasks.text.precisions import Wanted
 
 _LOG = logging.getLogger(__name__)
-_Opened = tuple[Any, SharedWeights | None]
+_Model = tuple[Any, SharedWeights | None]
 """The step of a model, and what it shares with others."""
 SWITCH = 0.001
 """Seconds after which a thread that computes in Python lets another one."""
@@ -49,7 +49,7 @@ class Worker:
     def __init__(self, socket: socket.socket, searching: SearchThreads, precision: Wanted) -> None:
         self._socket, self._searching, self._precision = socket, searching, precision
         self._sending = threading.Lock()
-        self._models = dict[int, Future[_Opened]]()
+        self._models = dict[int, Future[_Model]]()
         self._places = dict[int, tuple[str, str | None, str | None]]()
         self._shared: WeakValueDictionary[str, SharedWeights] = WeakValueDictionary()
         self._calls = dict[int, Call]()
@@ -65,9 +65,9 @@ class Worker:
     def open(self, number: int, model: int, folder: str, mark: str | None, base: str | None) -> None:
         """Open a model."""
         self._places[model] = folder, mark, base
-        self._opened(model).add_done_callback(lambda found: self._answer(number, found.exception()))
+        self._model(model).add_done_callback(lambda found: self._answer(number, found.exception()))
 
-    def _opened(self, model: int) -> Future[_Opened]:
+    def _model(self, model: int) -> Future[_Model]:
         """A model; it is opened in a thread, since others are searched with meanwhile, and once more if that failed."""
         found = self._models.get(model)
         if found is None or (found.done() and found.exception()):
@@ -77,7 +77,7 @@ class Worker:
             threading.Thread(target=self._load, args=(found, Path(folder), mark, shared), daemon=True).start()
         return found
 
-    def _load(self, found: Future[_Opened], folder: Path, mark: str | None, shared: SharedWeights | None) -> None:
+    def _load(self, found: Future[_Model], folder: Path, mark: str | None, shared: SharedWeights | None) -> None:
         try:
             task = open_without_torch(folder, "cpu", self._precision, shared)
             if task is None:
@@ -93,11 +93,11 @@ class Worker:
         """Search with a model when it is open."""
         call = self._calls[number] = Call(client=client, deadline=deadline)
         if model in self._places:
-            self._opened(model).add_done_callback(partial(self._put, number, call, asked))
+            self._model(model).add_done_callback(partial(self._put, number, call, asked))
         else:
             self._answer(number, ServiceError(503, "the model has left memory; ask again in 1 s", 1))
 
-    def _put(self, number: int, call: Call, asked: object, opened: Future[_Opened]) -> None:
+    def _put(self, number: int, call: Call, asked: object, opened: Future[_Model]) -> None:
         try:
             if opened.exception():
                 raise ServiceError(503, "the model cannot be opened now; ask again in 2 s", 2)
