@@ -275,8 +275,7 @@ class ServedModels:
             model.looked = 0.0
             raise StaleModel(503, f"the model {model.name} has changed; ask again in 2 s", 2)
 
-        task: Task = open_with(model.folder, LazyEngine(open_engine), self._precision)
-        return task
+        return open_with(model.folder, LazyEngine(open_engine), self._precision)
 
     def let_go(self) -> None:
         """Let models that nobody used for long leave memory."""

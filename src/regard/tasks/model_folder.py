@@ -205,11 +205,10 @@ class LazyEngine:
         return getattr(self._engine, name)
 
 
-def open_with(given: Path | str, engine: object, wanted: Wanted) -> Any:
+def open_with(given: Path | str, engine: object, wanted: Wanted) -> EngineTask:
     """The task of a model folder for an engine that there is; its weights are not read."""
     folder = finished_folder(given)
-    recipe, assets = load_recipe_and_assets(folder)
-    task = model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
+    task = _task_of(folder)
     task.engine, task.precision = lambda: engine, precision_of(folder, wanted)
     return task
 
@@ -234,11 +233,14 @@ def write_packed(given: Path | str, precision: Precision) -> Path:
 
 def _open_task(folder: Path, shared: SharedWeights | None = None) -> tuple[EngineTask, WeightFile, str | None]:
     """The task of a model folder without an engine yet, its weights, and which those were before."""
-    recipe, assets = load_recipe_and_assets(folder)
-    settled = settled_weights(folder)
-
-    task = model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
+    task, settled = _task_of(folder), settled_weights(folder)
     return task, shared.file(folder / MODEL) if shared else WeightFile(folder / MODEL), settled
+
+
+def _task_of(folder: Path) -> EngineTask:
+    recipe, assets = load_recipe_and_assets(folder)
+    task: EngineTask = model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
+    return task
 
 
 def settled_weights(folder: Path) -> str | None:
