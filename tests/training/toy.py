@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -335,6 +336,8 @@ def in_child(work: Callable[[], object]) -> int:
             torch.set_num_threads(1)
             work()
             code = 0
+        except Exception:  # pytest shows it where the caller's assertion fails
+            os.write(2, traceback.format_exc().encode())
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -58,6 +58,8 @@ _TIMED, _TIMED_WORK = (256, 512), 1.5e9
 """Target tokens of a step by which paths are timed, at least and at most; and most of them times the parameters."""
 _TYPICAL = 16
 """Tokens of a random sentence."""
+_COLLECTIONS = 5
+"""Times that garbage is collected, at most: some is seen only once other is freed."""
 _SHARE = 0.8
 """Of the free memory a batch may take; the rest is for what other processes and longer sentences need."""
 
@@ -317,8 +319,10 @@ def peak_memory(work: Callable[[], object], device: torch.device) -> int | None:
         before = torch.cuda.memory_allocated(device)
         work()
         return torch.cuda.max_memory_allocated(device) - before
-    gc.collect()  # garbage freed meanwhile would hide what the work needs, as would free memory that it takes again
-    trim_memory()
+    for _ in range(_COLLECTIONS):  # garbage freed meanwhile would hide what the work needs
+        if not gc.collect():
+            break
+    trim_memory()  # so would free memory that it takes again
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts again from now
         before = _bytes("VmRSS", "/proc/self/status")
