@@ -36,10 +36,6 @@ WEIGHTS = {True: 3.0, False: 1.0}
 """Shares of the time of short calls and of long ones, where both wait."""
 BURST = 0.3
 """Seconds by which short calls may come first."""
-MOST_STEPS = {True: 8, False: 2}
-"""Steps of short calls, and of long ones, taken at once: whoever comes or leaves meanwhile should not wait long."""
-FEW = 2
-"""Of more sentences steps are taken one by one: whoever comes meanwhile should enter soon, and the batch be full."""
 PACE = 6_000.0
 """Tokens times beam of a second by which calls of one client are compared: what is longer may be as much older."""
 
@@ -212,8 +208,7 @@ class _Batch:
         terms = [one["terms"] for one in group.given]
         self.choose = strategy(kind.decoding, kind.symbols, kind.scores, terms)
         self.scheduler = Scheduler(group.step, self.choose, kind.decoding, kind.symbols)
-        most_rows = min(Scheduler.most_rows, FEW * kind.decoding.beam)
-        self.scheduler.most_steps, self.scheduler.most_rows = MOST_STEPS[kind.short], most_rows  # type: ignore[misc]
+        self.scheduler.most_steps = 0  # type: ignore[misc]  # before another: others come and leave between two
         self.short = kind.short
         self.sentences: dict[int, tuple[_Group, int]] = {}
 
@@ -223,7 +218,7 @@ class _Batch:
         self.scheduler.put(number, **group.given[place])
 
     def advance(self) -> tuple[int, int, int]:
-        """A step or a few; how many sentences it ended, and the tokens of both their sides.
+        """A step; how many sentences it ended, and the tokens of both their sides.
 
         What enters a batch of long calls is encoded in a turn of its own, so that short ones need not wait for both.
         """
