@@ -253,13 +253,6 @@ class Recipe(Section):
             raise ValueError(f"classification.ngrams is for labels of single texts; {instead}")
         if self.training.guided_alignment and (self.info.learns_from != "pairs" or self.model.family != "transformer"):
             raise ValueError("training.guided_alignment is for translators of the family transformer")
-        if self.training.r_drop and self.info.learns_from not in ("pairs", "prefixed"):
-            raise ValueError("training.r_drop is for translators and text-to-text")
-        if self.training.r_drop and self.training.guided_alignment:
-            raise ValueError("training.r_drop and training.guided_alignment cannot be combined; set one of them")
-        drops = (getattr(self.model, name, 0.0) for name in ("dropout", "attention_dropout", "feedforward_dropout"))
-        if self.training.r_drop and not any(round(256 * one) for one in drops):  # as nn/dropout.py rounds
-            raise ValueError("training.r_drop compares two passes with other dropout; set model.dropout above 0")
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
             raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
         if self.training.weight_decay and self.training.optimiser == "adam":

@@ -154,13 +154,6 @@ class Training(Section):
         ge=0.0,
         le=100.0,
     )
-    r_drop: float = only_if_set(
-        "translation, text-to-text: each batch passes twice, with other dropout, and how far the two predictions "
-        "differ counts by so much (R-Drop [Liang21]); 5 in the paper; a step takes twice as long; 0 = one pass",
-        0.0,
-        ge=0.0,
-        le=100.0,
-    )
     precision: Literal["auto", "fp32", "mixed"] = Field(
         "auto",
         description="mixed: products in bf16, weights and residual stream in fp32; auto: whichever trains faster here",

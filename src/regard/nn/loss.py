@@ -40,31 +40,6 @@ class SmoothedCrossEntropy(nn.Module):
         total, nll = CrossEntropyFunction.apply(hidden_TD, table_V1D, labels_T, weight_T, pieces, smoothing, path)
         return total, nll
 
-    def r_drop(
-        self,
-        first_TD: Tensor,
-        second_TD: Tensor,
-        table_V1D: Tensor,
-        labels_T: Tensor,
-        weight_T: Tensor,
-        pieces: int,
-        alpha: float,
-    ) -> tuple[Tensor, Tensor]:
-        """R-Drop: the mean loss of two passes with other dropout, and how far their predictions differ [Liang21].
-
-        Returns:
-            Half of the paper's loss and the mean of both negative log-likelihoods, both summed over tokens.
-
-        Args:
-            first_TD, second_TD: hidden vectors of both.
-            alpha: weight of the mean of both Kullback-Leibler divergences in the paper's loss.
-        """
-        from regard.nn.autograd.r_drop import RDropFunction  # few trainings need it
-
-        given = labels_T, weight_T, pieces, self.smoothing, alpha, self.product
-        total, nll = RDropFunction.apply(first_TD, second_TD, table_V1D, *given)
-        return total, nll
-
 
 def adversarial_perturbation(loss: Tensor, embedding_TD: Tensor, sequences: Sequences, size: float) -> Tensor:
     """The embedding perturbation that increases a loss most, to first order: ``ε g / |g|`` [Miyato17 §3].

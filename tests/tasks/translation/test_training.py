@@ -15,8 +15,6 @@ from regard.data.prepare.folder import PreparedPairs
 from regard.models.build import transformer
 from regard.models.inputs import pairs
 from regard.nn import ops
-from regard.nn.dropout import reseed
-from regard.system.errors import UsageError
 from regard.tasks.metrics.bleu import score
 from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.training import MAX_EXTRA, SAMPLES, TranslationTraining
@@ -24,7 +22,6 @@ from regard.tasks.translation.translator import Translation
 from regard.text.confidence import confidence_content
 from tests.data.batches.packing import pack
 from tests.data.prepare.preparing import prepare_pairs
-from tests.refusals import refused
 from tests.tasks.small_tasks import evenly, shares
 
 SMOOTHING = 0.2
@@ -64,50 +61,6 @@ def alone(teaching: TranslationTraining, source: str, target: str) -> tuple[floa
     nll_T = -log_TV[torch.arange(len(ids[1])), torch.as_tensor(ids[1])]
     smoothed_T = (1 - SMOOTHING) * nll_T - SMOOTHING * log_TV.mean(-1)
     return float(smoothed_T.sum()), float(nll_T.sum()), len(ids[1])
-
-
-@pytest.mark.parametrize("bias", [False, True])
-def test_two_passes_with_other_dropout_are_to_agree(prepared: PreparedPairs, bias: bool) -> None:
-    values = RECIPE.model_dump()
-    recipe = recipe_from(
-        {
-            **values,
-            "model": {**values["model"], "dropout": 0.5, "output_bias": bias},
-            "training": {**values["training"], "label_smoothing": 0.0, "r_drop": 3.0},
-        }
-    )
-    teaching = made(prepared, recipe=recipe)
-    model, batch = teaching.model.train(), teaching.batches.validation[0]
-    inputs = pairs(batch)
-    if bias:
-        torch.nn.init.normal_(model.output_bias)
-    reseed(5)
-    found = teaching.loss(batch)
-    reseed(5)
-    with torch.no_grad():
-        pieces = teaching.task.vocabularies.target.size
-        table_VD, bias_V = model.output.weight[:pieces], model.output_bias[:pieces] if bias else 0.0
-        one_TV, other_TV = ((model(inputs) @ table_VD.T + bias_V).log_softmax(-1) for _ in range(2))
-    here_T = torch.arange(len(inputs.labels_T))
-    weight_T = inputs.weight_T
-    likelihoods = [-float(log_TV[here_T, inputs.labels_T] @ weight_T) for log_TV in (one_TV, other_TV)]
-    both_T = ((one_TV.exp() - other_TV.exp()) * (one_TV - other_TV)).sum(1)  # of both directions
-    divergence = float(both_T @ weight_T)
-    assert divergence > 0
-    assert float(found.nll) == pytest.approx(sum(likelihoods) / 2, rel=1e-5)
-    assert float(found.total.detach()) == pytest.approx(sum(likelihoods) / 2 + 3.0 / 4 * divergence, rel=1e-5)
-    model.eval()
-    alone = teaching.loss(batch)
-    assert torch.equal(alone.total.detach(), alone.nll)  # one pass
-
-
-def test_r_drop_needs_pairs_dropout_and_no_guided_head() -> None:
-    with refused(UsageError, None, "r_drop"):
-        recipe_from({"task": "classification", "training": {"r_drop": 5.0}})
-    with refused(UsageError, None, "r_drop", "guided_alignment"):
-        recipe_from({"training": {"r_drop": 5.0, "guided_alignment": 0.1}})
-    with refused(UsageError, None, "r_drop", "dropout"):
-        recipe_from({"model": {"dropout": 0.0}, "training": {"r_drop": 5.0}})
 
 
 def test_the_loss_of_batches_is_that_of_their_sentences(prepared: PreparedPairs) -> None:

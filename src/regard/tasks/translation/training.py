@@ -101,17 +101,9 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         """The scores of a validation, that first by which the best model is chosen."""
 
     def loss(self, batch: PairBatch) -> Loss:
-        """The smoothed loss of a batch, every target position a sample; in training by R-Drop, if it is asked for."""
-        inputs, alpha = pairs(batch, self.task.device), self.task.recipe.training.r_drop
-        hidden_TD = self.task.model(inputs)
-        if not alpha or not self.model.training:
-            return target_loss(self.task, self.criterion, batch, inputs, hidden_TD)
-        model = self.task.model
-        both_TD, table_V1D = model.projection(torch.cat([hidden_TD, model(inputs)]))
-        first_TD, second_TD = both_TD.chunk(2)
-        given = table_V1D, inputs.labels_T, inputs.weight_T, model.pieces, alpha
-        total, nll = self.criterion.r_drop(first_TD, second_TD, *given)
-        return Loss(total, nll, batch.tokens)
+        """The smoothed loss of a batch, every target position a sample."""
+        inputs = pairs(batch, self.task.device)
+        return target_loss(self.task, self.criterion, batch, inputs, self.task.model(inputs))
 
     @torch.no_grad()
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
