@@ -116,10 +116,8 @@ def serve(
     except OSError as error:
         raise UsageError(f"cannot listen at {host}, port {port}: {error.strerror}", Option("port")) from None
     with listener:
-        shown = f"[{host}]" if ":" in host else host
-        directions = sorted({pair for one in models for pair in one.directions})
-        said = ", ".join(" → ".join(pair) for pair in directions[:5]) + (" …" if len(directions) > 5 else "")
-        result(f"Serving {said or len(models.all)} at http://{shown}:{listener.getsockname()[1]}/ (Ctrl-C ends it)")
+        address = f"[{host}]" if ":" in host else host
+        result(f"Serving {_said(models)} at http://{address}:{listener.getsockname()[1]}/ (Ctrl-C ends it)")
         if open and not local:
             say("everybody who reaches this address is answered (--open)")
         sys.stdout.flush()
@@ -129,6 +127,13 @@ def serve(
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # threads of calls that were ended may still compute
+
+
+def _said(models: ServedModels) -> str:
+    """The directions that are served, a few of them; or how many models, where none translates."""
+    directions = sorted({pair for one in models for pair in one.directions})
+    few = ", ".join(" → ".join(pair) for pair in directions[:5])
+    return f"{few} …" if len(directions) > 5 else few or counted(len(models.all), "model")
 
 
 def _check(models: ServedModels) -> None:
