@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +38,11 @@ class StaleModel(ServiceError):
 
 class CallEnded(Exception):
     """The client of a call has left, or its deadline has passed."""
+
+
+def describe_fault(error: BaseException) -> str:
+    """For a log: where an error came from and its kind; its message may have a client's text."""
+    return "".join(traceback.format_tb(error.__traceback__)) + type(error).__name__
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from regard.serving.core import (
     Key,
     ServiceError,
     count_characters,
+    describe_fault,
 )
 from regard.serving.store import Store
 from regard.serving.store.jobs import Lease, LeaseLost
@@ -229,10 +230,5 @@ class JobRunner:
 
 
 def _tell(error: Exception) -> None:
-    """Log a fault by its kind and place: its message may have words of a document, unless it is of the store."""
-    at = error.__traceback__
-    while at and at.tb_next:
-        at = at.tb_next
-    place = f" at {at.tb_frame.f_code.co_filename}:{at.tb_lineno}" if at else ""
-    what = str(error) if isinstance(error, ServiceError) else type(error).__name__
-    _LOG.error("a document met a fault: %s%s", what, place)
+    """Log a fault; what the store says of itself is no text of a document."""
+    _LOG.error("a document met a fault: %s", error if isinstance(error, ServiceError) else describe_fault(error))

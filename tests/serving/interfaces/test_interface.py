@@ -176,20 +176,23 @@ def test_what_does_not_arrive_in_time_is_refused(site: Site, monkeypatch: pytest
         assert made.recv(100).startswith(b"HTTP/1.1 408")
 
 
-def test_exceptions_become_answers_and_what_is_unexpected_says_nothing(site: Site, capfd: Any) -> None:
+def test_exceptions_become_answers_and_what_is_unexpected_says_nothing(
+    site: Site, caplog: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(interface._LOG, "disabled", False)  # as libraries leave it that configure logging
     busy = site.json("/echo", {"q": "busy"})
     assert (busy.status, busy.json["said"], busy.headers["retry-after"]) == (429, "too much waits", "7")
     wrong = site.json("/echo", {"q": "wrong"})
     assert (wrong.status, wrong.json["said"]) == (400, "line 3: is wrong")
     gone = site.json("/echo", {"q": "gone"})
     assert (gone.status, gone.json["said"], gone.headers["x-gone"]) == (410, "is gone", "yes")
-    assert capfd.readouterr().err == ""
+    assert not caplog.messages
     failed = site.json("/echo", {"q": "fail", "name": "a secret"})
     assert (failed.status, failed.json["said"]) == (500, interface.UNEXPECTED)
-    told = capfd.readouterr().err
+    (told,) = caplog.messages
     assert "in echo" in told
-    assert "ZeroDivisionError" in told
-    assert "the text is secret\n" not in told.replace("raise ZeroDivisionError(asked.name)\n", "")
+    assert told.endswith("ZeroDivisionError")
+    assert "secret" not in told
     assert site.json("/echo", {"q": "plain"}).content == b"plain"
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
-import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,9 +24,10 @@ from starlette.routing import Route
 
 from regard.documents.kinds import kind_of
 from regard.library.serve.body import ClientDisconnected, RequestRefused, read_chunks, unless_left
-from regard.serving.core import Call, CallEnded, Service, ServiceError
+from regard.serving.core import Call, CallEnded, Service, ServiceError, describe_fault
 from regard.system.errors import RegardError
 
+_LOG = logging.getLogger(__name__)
 MOST_BYTES = 1 << 20
 """Of a request without documents."""
 HELD = 256 << 20
@@ -132,8 +131,7 @@ class Interface:
         elif isinstance(error, HTTPException):
             status, sentence, headers = error.status_code, error.detail, dict(error.headers or {})
         else:
-            traceback.print_tb(error.__traceback__, file=sys.stderr)
-            print(type(error).__name__, file=sys.stderr)  # its message may have a client's text
+            _LOG.error(describe_fault(error))
             status, sentence = 500, UNEXPECTED
         status = self.statuses.get(status, status)
         return json_response(self.error(status, sentence), status, headers)

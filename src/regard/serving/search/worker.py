@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 import threading
-import traceback
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -20,7 +19,7 @@ from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from regard.engine.weights import SharedWeights
-from regard.serving.core import Call, CallEnded, ServiceError
+from regard.serving.core import Call, CallEnded, ServiceError, describe_fault
 from regard.serving.search.request import ErrorValues, Found, request_of, to_line, values_of
 from regard.serving.search.threads import SearchThreads
 from regard.system import kernels
@@ -140,13 +139,8 @@ def _error_values(error: BaseException) -> ErrorValues:
         return error.message, None, error.status, error.retry_after
     if isinstance(error, RegardError):
         return error.message, error.where and str(error.where), None, None
-    _tell(error)
+    _LOG.error(describe_fault(error))
     return "the server has a fault", None, 500, None
-
-
-def _tell(error: BaseException) -> None:
-    """Log a fault by its kind and place: its message may have a client's text."""
-    _LOG.error("%s%s", "".join(traceback.format_tb(error.__traceback__)), type(error).__name__)
 
 
 def main() -> None:
@@ -160,7 +154,7 @@ def main() -> None:
     try:
         Worker(socket.socket(fileno=int(handle)), SearchThreads(int(threads)), cast("Wanted", precision)).run()
     except Exception as error:  # it is started again
-        _tell(error)
+        _LOG.error(describe_fault(error))
     os._exit(0)  # threads may still compute
 
 
