@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from copy import copy
@@ -173,6 +174,31 @@ def test_a_process_that_does_not_answer_holds_nobody_up(monkeypatch) -> None:
     searching.end()
     callers[0].join(5)
     assert callers[0].error.status == 503
+
+
+def test_a_process_that_hangs_is_killed_and_started_again(monkeypatch, caplog) -> None:
+    monkeypatch.setattr("regard.serving.search.process.HANG", 0.05)
+    searching = SearchProcess(1, 1, "fp32")
+    own = opened(searching)
+    searching.tidy()
+    searching._alive.result(20)
+    searching.tidy()
+    searching._alive.result(20)
+    first = searching._process
+    os.kill(first.pid, signal.SIGSTOP)
+    caller = Caller(own, ["the man sleeps."], beam=1)
+    opening = threading.Thread(target=opened, args=(searching,))
+    opening.start()
+    while first.poll() is None:
+        searching.tidy()
+        time.sleep(0.001)
+    opening.join(20)
+    caller.join(20)
+    assert caller.found == open_without_torch(FOLDER, "cpu", "fp32").nbest(["the man sleeps."], beam=1)
+    assert not opening.is_alive()
+    assert "does not answer" in caplog.text
+    assert searching.counts().restarts == 1
+    searching.end()
 
 
 def test_a_model_that_cannot_be_opened_again_is_tried_later(searching, tmp_path) -> None:

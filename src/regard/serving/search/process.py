@@ -45,6 +45,8 @@ LATE = 5.0
 """Seconds after its deadline when a call is no longer waited for: the process does not answer."""
 PAUSE = 1.0
 """Seconds between two starts of the process at least."""
+HANG = 30.0
+"""Seconds without an answer after which the process is killed: it was stopped, or waits for itself."""
 
 
 @dataclass
@@ -77,6 +79,8 @@ class SearchProcess:
         self._gone = deque[int]()
         self._counts, self._restarts = SearchCounts(), 0
         self._ended = False
+        self._asked_at, self._alive = 0.0, Future[Any]()
+        self._alive.set_result(None)
         self._start()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -114,6 +118,12 @@ class SearchProcess:
                 self._send(_Asked(to_line([0, "close", model])))
         with self._lock:
             self._send(_Asked(to_line([0, "trim"])))
+        if self._alive.done():
+            with suppress(ServiceError):  # the server is ending
+                self._asked_at, (_, self._alive) = time.monotonic(), self._ask("counts")
+        elif time.monotonic() - max(self._asked_at, self._started) > HANG:
+            _LOG.warning("the process that searches does not answer, and is killed")
+            self._process.kill()
 
     def end(self) -> None:
         """As the protocol has it."""
