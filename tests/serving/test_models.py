@@ -1,5 +1,6 @@
 """Models of a server: found by language, opened at first use, let go when idle, opened again when they change."""
 
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -55,8 +56,9 @@ def test_where_no_model_translates_two_do(three: ServedModels) -> None:
     assert [hop.direction for hop in three.route("en", "de")] == [("en", "de")]
     assert [hop.direction for hop in three.route("en-GB", "FR")] == [("en", "de"), ("de", "fr")]
     assert {one.code: one.targets for one in three.languages()} == {"de": ("fr", "pt-BR"), "en": ("de", "fr", "pt-BR")}
+    assert {one.code: one.direct for one in three.languages()} == {"de": ("fr", "pt-BR"), "en": ("de",)}
     assert three.leads("en", "fr")
-    with pytest.raises(ServiceError, match="de is not translated into de"):
+    with pytest.raises(ServiceError, match="de is the language of both sides"):
         three.route("de", "de")
 
 
@@ -138,6 +140,32 @@ def test_a_change_that_cannot_be_opened_is_told_once_and_the_model_goes_on(folde
                 assert still is before
     [told] = caplog.messages
     assert told.startswith("the model model has changed, and is used as it was: ")
+
+
+def test_a_change_of_languages_needs_a_new_start(folder: Path, monkeypatch, caplog) -> None:
+    def write(source: str, target: str) -> None:
+        text = (folder / "recipe.toml").read_text(encoding="utf-8")
+        for name, code in (("source", source), ("target", target)):
+            text = re.sub(rf'^{name}_language = "[^"]*"', f'{name}_language = "{code}"', text, flags=re.MULTILINE)
+        manifest.replace(folder, {"recipe.toml": [text.encode()]}, Fast())
+
+    monkeypatch.setattr(module, "LOOK", 0.0)
+    write("en", "de")
+    served = ServedModels([str(folder)])
+    [model] = served
+    with served.use(model) as before:
+        write("en", "fr")
+        with served.use(model) as after:
+            assert after is before
+    [told] = caplog.messages
+    assert told.endswith("has other languages now; start the server anew")
+
+
+def test_a_folder_that_has_gone_is_told_so(folder: Path) -> None:
+    served = ServedModels([f"en:de={folder}"])
+    folder.rename(folder.with_name("away"))
+    with pytest.raises(ServiceError, match="no such"), served.use(served.all[0]):
+        pass
 
 
 def test_a_folder_of_another_task_is_none_of_the_same_model(folder: Path) -> None:

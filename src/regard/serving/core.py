@@ -211,11 +211,12 @@ class TextTranslation:
 
 @dataclass(frozen=True)
 class ServedLanguage:
-    """A language that can be translated from, and into which others."""
+    """A language that can be translated from, into which others, and into which of these by one model."""
 
     code: str
     name: str
     targets: tuple[str, ...]
+    direct: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

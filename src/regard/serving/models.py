@@ -20,7 +20,7 @@ from regard.engine.weights import SharedWeights
 from regard.serving.core import ServedLanguage, ServiceError, StaleModel
 from regard.serving.languages import language_name
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.model_folder import LazyEngine, load_recipe_and_assets, open_with, open_without_torch
+from regard.tasks.model_folder import LazyEngine, load_recipe_and_assets, open_by_engine, open_with
 from regard.tasks.model_path import fingerprint, finished_folder
 from regard.tasks.text.precisions import Wanted
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction, find_code
@@ -44,6 +44,7 @@ class ServedModel:
         name: by which requests name it: the folder's.
         folder: that was given.
         recipe: of the model.
+        given: the words that named it.
         directions: those of a translator.
         usual: the direction that needs not be asked for.
     """
@@ -51,6 +52,7 @@ class ServedModel:
     name: str
     folder: Path
     recipe: Recipe
+    given: str
     directions: frozenset[Direction] = frozenset()
     usual: Direction = (UNKNOWN_LANGUAGE, UNKNOWN_LANGUAGE)
     task: Task | None = None
@@ -73,7 +75,7 @@ class ServedModel:
         named = _NAMED.fullmatch(given) if not Path(given).exists() else None
         folder = Path(named[3] if named else given)
         recipe, assets = load_recipe_and_assets(finished_folder(folder))
-        found = cls(folder.resolve().name, folder, recipe)
+        found = cls(folder.resolve().name, folder, recipe, given)
         if recipe.info.command != "translate":
             return found
         tokens = assets.languages
@@ -156,7 +158,7 @@ class ServedModels:
             first = [target for begin, target in self._hops if begin == source]
             second = [end for middle in first for begin, end in self._hops if begin == middle and end != source]
             targets = tuple(sorted(dict.fromkeys([*first, *second])))
-            found.append(ServedLanguage(source, language_name(source), targets))
+            found.append(ServedLanguage(source, language_name(source), targets, tuple(first)))
         return sorted(found, key=lambda one: one.code)
 
     def route(self, source: str, target: str) -> tuple[Hop, ...]:
@@ -167,6 +169,8 @@ class ServedModels:
             ServiceError: no models lead there (400).
         """
         begin, end = self.find_source(source), self.find_target(target)
+        if begin == end:
+            raise ServiceError(400, f"{begin} is the language of both sides")
         if hop := self._hops.get((begin, end)):
             return (hop,)
         for (first, middle), hop in self._hops.items():
@@ -251,17 +255,13 @@ class ServedModels:
         if searching and searching.elsewhere:
             task = self._open_later(model, mark, shared)
         else:
-            task = self._open_here(model, shared)
+            task = open_by_engine(model.folder, self._precision, shared)
         if task.info.command != model.recipe.info.command:
             raise RegardError(f"is {task.info.noun} now; start the server anew", str(model.folder))
+        if changed and ServedModel.of(model.given).directions != model.directions:
+            raise RegardError("has other languages now; start the server anew", str(model.folder))
         if searching:
             searching.open(task, model.folder, mark, f"{family} {self._renewed[family]}" if shared else None)
-        return task
-
-    def _open_here(self, model: ServedModel, shared: SharedWeights | None) -> Task:
-        task: Task | None = open_without_torch(model.folder, "cpu", self._precision, shared)
-        if task is None:
-            raise RegardError("is computed by torch, which a server does not load", str(model.folder))
         return task
 
     def _open_later(self, model: ServedModel, mark: str | None, shared: SharedWeights | None) -> Task:
@@ -269,7 +269,7 @@ class ServedModels:
 
         def open_engine() -> object:
             with suppress(RegardError, OSError):
-                task = self._open_here(model, shared)
+                task = open_by_engine(model.folder, self._precision, shared)
                 if task.engine and _mark(model.folder) == mark:
                     return task.engine()
             model.looked = 0.0

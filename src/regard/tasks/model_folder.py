@@ -187,6 +187,19 @@ def open_without_torch(
     return task
 
 
+def open_by_engine(given: Path | str, wanted: Wanted, shared: SharedWeights | None = None) -> Any:
+    """The same on a processor, for programs that never load torch.
+
+    Raises:
+        RegardError: there is no model, it is damaged, or torch would have to compute it.
+    """
+    folder = finished_folder(given)
+    task = open_without_torch(folder, "cpu", wanted, shared)
+    if task is None:
+        raise RegardError("is computed by torch, which is not loaded here", str(folder))
+    return task
+
+
 class LazyEngine:
     """An engine that is opened when it is first used.
 

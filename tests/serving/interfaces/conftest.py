@@ -102,7 +102,7 @@ class Capitals:
             yield number, one
 
     def languages(self) -> list[ServedLanguage]:
-        return [ServedLanguage(code, *rest) for code, rest in LANGUAGES.items()]
+        return [ServedLanguage(code, *rest, rest[1]) for code, rest in LANGUAGES.items()]
 
     async def detect(self, text: str, call: Call) -> list[LanguageGuess]:
         self.asked.append(text)

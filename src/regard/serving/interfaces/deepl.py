@@ -254,8 +254,8 @@ class Operations:
         return {"character_count": count, "character_limit": UNLIMITED if limit is None else limit}
 
     async def pairs(self, asked: Fields, call: Call) -> object:
-        """The directions of glossaries."""
-        found = {(primary(one.code), primary(code)) for one in self._service.languages() for code in one.targets}
+        """The directions of glossaries: those of one model."""
+        found = {(primary(one.code), primary(code)) for one in self._service.languages() for code in one.direct}
         return {"supported_languages": [{"source_lang": one, "target_lang": two} for one, two in sorted(found)]}
 
     async def resource_languages(self, asked: ResourceFields, call: Call) -> object:

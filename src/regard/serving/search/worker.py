@@ -25,7 +25,7 @@ from regard.serving.search.threads import SearchThreads
 from regard.system import kernels
 from regard.system.errors import RegardError
 from regard.system.processor import share_arena, trim_memory
-from regard.tasks.model_folder import open_without_torch
+from regard.tasks.model_folder import open_by_engine
 from regard.tasks.model_path import fingerprint
 from regard.tasks.text.precisions import Wanted
 
@@ -78,9 +78,7 @@ class Worker:
 
     def _load(self, found: Future[_Model], folder: Path, mark: str | None, shared: SharedWeights | None) -> None:
         try:
-            task = open_without_torch(folder, "cpu", self._precision, shared)
-            if task is None:
-                raise RegardError("is computed by torch, which a server does not load", str(folder))
+            task = open_by_engine(folder, self._precision, shared)
             if fingerprint(folder) != mark:
                 raise RegardError("has changed since the server opened it", str(folder))
             found.set_result((task.step(), shared))
