@@ -17,7 +17,7 @@ import pytest
 from regard.inspection import SHIPPED
 from regard.serving.app import Access, listen
 from regard.serving.core import Call, StaleModel
-from regard.serving.service import STREAMED
+from regard.serving.service import LINE, STREAMED, Limits
 from regard.tasks.model_folder import open_without_torch
 from tests.serving.conftest import PAIR, Running
 from tests.serving.interfaces.test_fuzz import body, mutate
@@ -25,6 +25,15 @@ from tests.serving.search.test_threads import WORDS
 
 TEXT = "The animal didn't cross the street because it was too tired."
 TWO = f"{TEXT} The man sleeps."
+TERMS = [{"source": "man", "target": "Kerl"}]
+
+
+def put(running: Running, content: bytes, **fields: str):
+    """A text file as a document."""
+    parts = [(f'form-data; name="{name}"', value.encode()) for name, value in fields.items()]
+    parts += [('form-data; name="file"; filename="a.txt"', content)]
+    body = b"".join(b"--b\r\nContent-Disposition: %b\r\n\r\n%b\r\n" % (head.encode(), own) for head, own in parts)
+    return running.post("/v1/documents", body + b"--b--\r\n", Content_Type="multipart/form-data; boundary=b")
 
 
 def translate(running: Running, **fields):
@@ -139,10 +148,21 @@ def test_a_wide_beam_counts_as_more_work(running, monkeypatch) -> None:
     for fields in ({}, {"beam": 1}, {"beam": 4 * usual}, {"alternatives": 5}):
         assert translate(running, texts=["The man sleeps."], source="en", **fields).status == 200
     assert entered == [15, 15, 60, max(15, -(-15 * 6 // usual))]
+    assert translate(running, texts=["The man sleeps.\n\n", "a"], source="en").status == 200
+    assert entered[4:] == [18 + 2 * LINE]
+
+
+def test_what_is_accepted_has_time_to_be_done(start) -> None:
+    assert start(seconds=3.0).service.admission._seconds == 1.0
+    assert start().service.admission._seconds == Limits().waiting
 
 
 def test_text_in_the_language_that_is_asked_for_stays(running) -> None:
     text = "Der Mann schläft, weil er müde ist."
+    assert put(running, text.encode(), source="de", target="de").status == 200
+    refused = running.post("/v1/score", {"texts": [text], "translations": ["a"], "target": "de"})
+    assert refused.status == 400
+    assert "through" not in refused.json["error"]
     for said in ({}, {"source": "de"}):  # which no model of this server reads
         [found] = translate(running, texts=[text], **said).json["translations"]
         assert (found["text"], found["source"]) == (text, "de")
@@ -158,6 +178,16 @@ def test_two_models_translate_where_none_does_by_the_languages_that_they_are_giv
     tagged = running.post("/v1/translate", {**asked, "texts": [f"<b>{TWO}</b>"], "markup": "html"})
     [found] = tagged.json["translations"]
     assert (found["text"], found["through"]) == (f"<b>{expected}</b>", "de")
+    for markup in ("text", "html"):
+        refused = running.post("/v1/translate", {**asked, "texts": [TWO], "markup": markup, "terms": TERMS})
+        assert (refused.status, refused.json) == (
+            400,
+            {"error": "terms need one model; en is translated into fr through de"},
+        )
+    refused = put(running, b"The man sleeps.", source="en", target="fr", terms=json.dumps(TERMS))
+    assert refused.status == 400
+    pairs = running.get("/v2/glossary-language-pairs").json["supported_languages"]
+    assert [tuple(one.values()) for one in pairs] == [("de", "fr"), ("en", "de")]
 
 
 def test_what_one_model_says(running) -> None:
@@ -278,7 +308,8 @@ def test_state_metrics_and_description(running) -> None:
     assert running.get("/livez").json == {"status": "ok"}
     assert running.get("/readyz").json == {"status": "ready"}
     assert running.get("/v1/settings").json["limits"]["texts"] == 1024
-    assert running.get("/v1/languages").json["languages"] == [{"code": "en", "name": "English", "targets": ["de"]}]
+    english = {"code": "en", "name": "English", "targets": ["de"], "direct": ["de"]}
+    assert running.get("/v1/languages").json["languages"] == [english]
     translate(running, texts=["The man sleeps."])
     lines = running.get("/metrics").content.decode().splitlines()
     assert 'regard_model_loaded{model="transformer"} 1.0' in lines

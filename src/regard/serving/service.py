@@ -40,7 +40,7 @@ from regard.serving.search.request import CALL, SharedSearch
 from regard.serving.store import Store
 from regard.serving.store.keys import refuse_over
 from regard.serving.store.memory import ClientMemory
-from regard.serving.translate import Translator
+from regard.serving.translate import Translator, refuse_terms
 from regard.system.errors import collect_notices
 from regard.system.processor import trim_memory
 
@@ -49,6 +49,8 @@ F = TypeVar("F", bound=BaseModel)
 SWEEP = 5.0
 """Seconds between two looks at what is idle, and at memory."""
 END = object()
+LINE = 4
+"""Characters that take as long as what a line takes whatever is in it."""
 STREAMED = 16
 """Texts of a stream that are translated at once: each takes a thread, of which others need some."""
 
@@ -59,7 +61,7 @@ class Limits:
 
     Args:
         seconds: of a call, unless the client asks for fewer.
-        waiting: seconds of work that is accepted beyond what runs.
+        waiting: seconds of work that is accepted beyond what runs; at most a third of those of a call.
         calls: at once.
         texts: of a call; ``characters`` of one text, and ``call_characters`` of all.
         alternatives, beam: at most.
@@ -96,7 +98,7 @@ class TranslationService:
     ) -> None:
         self.models, self.store, self.needs_key, self.limits = models, store, needs_key, limits or Limits()
         self.searching = searching
-        self.admission = Admission(self.limits.waiting, self.limits.calls)
+        self.admission = Admission(min(self.limits.waiting, self.limits.seconds / 3), self.limits.calls)
         self._translator = Translator(models, self.searching, store.memory)
         self.answers = Answers(self._translator)
         self._pool = ThreadPoolExecutor(self.limits.calls, "call")
@@ -232,9 +234,10 @@ class TranslationService:
 
     async def put_document(self, request: DocumentRequest, call: Call) -> JobName:
         """As the protocol has it."""
-        self.models.find_target(request.target)
-        if request.source is not None:
-            self.models.route(request.source, request.target)
+        if request.source not in (None, self.models.find_target(request.target)):
+            hops = self.models.route(request.source, request.target)
+            if request.terms:
+                refuse_terms(hops)
         return await self._work(call, lambda: self.jobs.put(request, call.key))
 
     async def job(self, name: JobName, call: Call) -> Job:
@@ -299,8 +302,10 @@ class TranslationService:
         return characters
 
     def _weight(self, request: TranslationRequest, characters: int) -> int:
-        """Characters as admission counts them: by a beam wider than the models' so many times more."""
-        return math.ceil(characters * max(1.0, (request.beam or 1 + request.alternatives) / self.models.beam))
+        """Characters as admission counts them: a line costs more, a beam wider than the models' more times."""
+        lines = sum(text.count("\n") for text in request.texts)
+        wider = max(1.0, (request.beam or 1 + request.alternatives) / self.models.beam)
+        return math.ceil((characters + LINE * lines) * wider)
 
     def _refuse_over(self, call: Call, characters: int) -> None:
         if characters > self.limits.call_characters:

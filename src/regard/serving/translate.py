@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from regard.documents.segment import Segment, SegmentTranslation, unchanged
 from regard.documents.translate import SegmentAnswer, SegmentDraft, SegmentTranslator
-from regard.serving.core import Key, SentenceDetail, TextTranslation, TranslationRequest, WordDetail
+from regard.serving.core import Key, SentenceDetail, ServiceError, TextTranslation, TranslationRequest, WordDetail
 from regard.serving.languages import guess_languages
 from regard.serving.models import Hop, ServedModels
 from regard.serving.search.request import CALL, SharedSearch
@@ -91,6 +91,8 @@ class Translator:
             return (TextTranslation(text, pair[0]) for text in texts)
         hops = self.models.route(*pair)
         through = hops[0].direction[1] if len(hops) > 1 else None
+        if request.terms:
+            refuse_terms(hops)
         if request.prefixes:
             return self._steer(texts, request, hops)
         if request.markup != "text":
@@ -144,7 +146,10 @@ class Translator:
         """What becomes of segments of a document."""
         if pair[0] == pair[1]:
             return [SegmentAnswer() for _ in segments]
-        return self._answers(segments, self.models.route(*pair), OutputOptions(terms=terms, scores=False))
+        hops = self.models.route(*pair)
+        if terms:
+            refuse_terms(hops)
+        return self._answers(segments, hops, OutputOptions(terms=terms, scores=False))
 
     def _answers(
         self,
@@ -205,6 +210,13 @@ class Translator:
         CALL.get().check()
         own = self._memory(CALL.get().key, *hop.direction) if memory and self._memory else None
         return SegmentTranslator(self.task(hop, stack), options, memory=own, split=split)
+
+
+def refuse_terms(hops: tuple[Hop, ...]) -> None:
+    """Raise a ServiceError (400) where two models translate: neither reads and writes both sides of a term."""
+    if len(hops) > 1:
+        (source, middle), (_, target) = (hop.direction for hop in hops)
+        raise ServiceError(400, f"terms need one model; {source} is translated into {target} through {middle}")
 
 
 def _segment(text: str) -> Segment:
