@@ -50,6 +50,7 @@ def routes(service: Capitals) -> list[Any]:
             Operation("POST", "/echo", Asked, echo),
             Operation("GET", "/echo", Asked, echo, admits=False),
             Operation("PUT", "/echo/{name}", Asked, echo, status=201, most_bytes=100),
+            Operation("POST", "/file", Asked, echo, most_bytes=2 << 20),
             Operation("POST", "/translate", Asked, _translate(service)),
         ],
     )
@@ -135,6 +136,7 @@ def test_a_file_has_a_name_without_folders(site: Site) -> None:
         ("--edge", "multipart/form-data", 400, "cannot be read"),
         ("--edgy\r\n\r\n", "multipart/form-data; boundary=edge", 400, "cannot be read"),
         ("--edge--", "multipart/form-data; boundary=edge; charset=unicode_escape", 415, "UTF-8"),
+        (*multipart(("q", "", b"\xff")), 400, "UTF-8"),
         ("q" * (1 << 20) + "q", "application/x-www-form-urlencoded", 413, "1,048,576 bytes"),
     ],
 )
@@ -152,21 +154,50 @@ def test_what_is_compressed_or_too_large_for_a_path_is_refused(site: Site) -> No
     assert site.json("/echo/name", {"q": "a" * 100}, "PUT").status == 413
 
 
+def test_a_document_may_be_as_large_as_is_said_and_its_form_is_not_counted(site: Site) -> None:
+    for size, status in ((2 << 20, 200), ((2 << 20) + 1, 413)):
+        found = site.ask("POST", "/file?q=a", *multipart(("file", "a.txt", bytes(size))))
+        assert found.status == status
+    assert found.json["said"] == "a file may have at most 2,097,152 bytes"
+
+
+def hold(site: Site, *lines: str, body: bytes, held: int) -> socket.socket:
+    """A connection over which a request arrives that is not complete, once so many bytes are held."""
+    until, made = time.monotonic() + PATIENCE, socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE)
+    made.sendall("\r\n".join(["POST /echo HTTP/1.1", "Host: x", *lines, "", ""]).encode() + body)
+    while sum(interface.BODY_LIMITS.held.values()) != held:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    return made
+
+
 def test_large_requests_arrive_a_few_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interface, "MOST_BYTES", 8)
     monkeypatch.setattr(interface, "HELD", 20)
-    until = time.monotonic() + PATIENCE
-    with socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE) as made:
-        made.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n\r\nq=")
-        while not interface.BODY_LIMITS.held:
-            assert time.monotonic() < until
-            time.sleep(0.001)
+    with hold(site, "Content-Length: 30", body=b"q=" + b"a" * 22, held=16):  # what is announced is not held
         assert site.json("/echo", {"q": "abcdef"}).status == 429
         assert site.form("/echo", "q=a").status == 200
-    while interface.BODY_LIMITS.held:
-        assert time.monotonic() < until
-        time.sleep(0.001)
+    hold(site, "Content-Length: 30", body=b"q=", held=0).close()
     assert site.json("/echo", {"q": "abcdef"}).status == 200
+
+
+def test_a_request_in_chunks_is_held_whatever_length_it_says(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface, "MOST_BYTES", 8)
+    lines = "Transfer-Encoding: chunked", "Content-Length: 4"
+    hold(site, *lines, body=b"10\r\nq=aaaaaaaaaaaaaa\r\n", held=8).close()
+
+
+def test_clients_without_a_key_leave_room_for_those_with_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface, "MOST_BYTES", 8)
+    monkeypatch.setattr(interface, "HELD", 40)
+    site.service.open, asked, key = False, {"q": "abcdef"}, {"Authorization": f"Bearer {KEY}"}
+    assert site.json("/echo", {**asked, "q": "a" * 30}, Authorization="Bearer wrong").status == 429
+    with hold(site, "Content-Length: 30", body=b"q=" + b"a" * 15, held=9):
+        assert site.json("/echo", {**asked, "api_key": KEY}).status == 429
+        assert site.json("/echo", asked, **key).status == 200
+    hold(site, f"Authorization: Bearer {KEY}", "Content-Length: 60", body=b"q=" + b"a" * 36, held=30).close()
+    hold(site, body=b"", held=0).close()
+    assert site.form("/echo", f"q=a&api_key={KEY}").status == 200
 
 
 def test_what_does_not_arrive_in_time_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

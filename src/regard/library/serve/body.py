@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeVar
 
 from starlette.requests import Request
@@ -30,13 +30,16 @@ class ClientDisconnected(Exception):
     """The client has disconnected."""
 
 
-async def read_chunks(request: Request, most: int, seconds: float) -> AsyncGenerator[bytes, None]:
+async def read_chunks(
+    request: Request, most: int, seconds: float, claim: Callable[[int], None] = lambda size: None
+) -> AsyncGenerator[bytes, None]:
     """The body as it arrives.
 
     Args:
         request: its body is not read yet.
         most: bytes.
         seconds: for all of it to arrive.
+        claim: told how many bytes have arrived, whenever some have; it may raise an exception.
 
     Raises:
         RequestRefused: it is too large, or arrives too slowly.
@@ -59,6 +62,7 @@ async def read_chunks(request: Request, most: int, seconds: float) -> AsyncGener
         size += len(content)
         if size > most:
             raise too_large
+        claim(size)
         yield content
 
 

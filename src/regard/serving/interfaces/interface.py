@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePath
 from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import parse_qsl, quote
@@ -31,16 +32,19 @@ _LOG = logging.getLogger(__name__)
 MOST_BYTES = 1 << 20
 """Of a request without documents."""
 HELD = 256 << 20
-"""Bytes of larger requests that arrive at once, whoever sends them: they are in memory before a key is looked at."""
+"""Bytes of requests beyond that, of all that arrive at once: they are in memory before a key in a form is found."""
+STRANGERS = 4
+"""What part of them, one of so many, is for clients without a key in a header, where clients need one."""
 MOST_FIELDS = 2000
 MOST_FILES = 10
 SLOW = 20.0
 """Seconds for a request to arrive, and as many more for each mebibyte that it may have."""
 SCHEMES = ("deepl-auth-key", "bearer")
 """What stands before a key in the header ``Authorization``."""
-HEADERS = {"document-secret": "document_secret"}
-"""Headers that are fields."""
+HEADERS = {"document_secret": "Document-Secret"}
+"""Fields that are headers."""
 TRACE = "X-Trace-ID"
+NOT_UTF8 = "a form must be UTF-8"
 UNEXPECTED = "unexpected error; the log of the server has more"
 BYTES = "application/octet-stream"
 CLOSED = 499
@@ -140,8 +144,8 @@ class Interface:
         async def respond(request: Request) -> Response:
             call = None
             try:
-                with BODY_LIMITS.room(request, operation.most_bytes):
-                    found = await read_fields(request, operation.most_bytes)
+                with BODY_LIMITS.room(partial(_has_key, service, request)) as claim:
+                    found = await read_fields(request, operation.most_bytes, claim)
                 client = request.client.host if request.client else ""
                 secret = secret_of(request.headers, found, self.secrets) if operation.admits else None
                 call = service.admit(secret, client) if operation.admits else Call(client=client)
@@ -166,7 +170,7 @@ class Interface:
     def _sentence(self, first: ErrorDetails) -> str:
         where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or part.isidentifier())
         if first["type"] == "missing":
-            header = next((one.title() for one, name in HEADERS.items() if name == where), "")
+            header = HEADERS.get(where)
             return f"the request lacks the header {header}" if header else self.missing.format(where)
         if first["type"] == "is_instance_of":
             return f"{where}: expected one file in a form"
@@ -176,27 +180,49 @@ class Interface:
 
 
 class BodyLimits:
-    """Limits the bytes of large requests that arrive at once."""
+    """Limits the bytes of large requests that arrive at once, so that strangers leave room for clients with keys.
 
-    held = 0
+    Attributes:
+        held: bytes of clients that are known, and of strangers.
+    """
+
+    def __init__(self) -> None:
+        self.held = {True: 0, False: 0}
 
     @contextmanager
-    def room(self, request: Request, most_bytes: int) -> Iterator[None]:
-        """Within, a request arrives that has as many bytes as it says.
+    def room(self, known: Callable[[], bool]) -> Iterator[Callable[[int], None]]:
+        """Within, a request arrives, and claims room for as many bytes as it has by now.
 
-        Raises:
-            ServiceError: 429, there is no room for it now.
+        Args:
+            known: whether the client is no stranger; only asked of a large request.
         """
-        length = 0 if "transfer-encoding" not in request.headers else most_bytes
-        size = min(int(request.headers.get("content-length", length)), most_bytes)
-        size = size if size > MOST_BYTES else 0
-        if size and self.held + size > HELD:
-            raise ServiceError(429, "too many large requests arrive at once; ask again in 5 s", 5)
-        self.held += size
+        own, is_known = 0, False
+
+        def claim(size: int) -> None:
+            nonlocal own, is_known
+            more = size - MOST_BYTES - own
+            if more <= 0:
+                return
+            is_known = is_known or (own == 0 and known())
+            full = sum(self.held.values()) + more > HELD
+            if full or (not is_known and self.held[False] + more > HELD // STRANGERS):
+                raise ServiceError(429, "too many large requests arrive at once; ask again in 5 s", 5)
+            self.held[is_known] += more
+            own += more
+
         try:
-            yield
+            yield claim
         finally:
-            self.held -= size
+            self.held[is_known] -= own
+
+
+def _has_key(service: Service, request: Request) -> bool:
+    """Whether the client is admitted by what is in the headers."""
+    try:
+        service.admit(secret_of(request.headers, {}, ()), "")
+    except ServiceError:
+        return False
+    return True
 
 
 BODY_LIMITS = BodyLimits()
@@ -236,8 +262,13 @@ def secret_of(headers: Mapping[str, str], fields: Mapping[str, object], names: S
     return next((one for one in found if isinstance(one, str) and one), None)
 
 
-async def read_fields(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, object]:
+async def read_fields(request: Request, most_bytes: int, claim: Callable[[int], None]) -> dict[str, object]:
     """The fields of a request's query, body (JSON, or a form), headers and path; a later one stands for an earlier.
+
+    Args:
+        request: its body is not read yet.
+        most_bytes: of it; a document may have so many, and the form around it as many as a request without one.
+        claim: told of the bytes that have arrived, whenever some have.
 
     Raises:
         RequestRefused: it is too large, arrives too slowly, or is neither JSON nor a form in UTF-8.
@@ -247,16 +278,19 @@ async def read_fields(request: Request, most_bytes: int = MOST_BYTES) -> dict[st
         raise RequestRefused(415, "a request must not be compressed")
     kind, _, options = request.headers.get("content-type", "").partition(";")
     kind = kind.strip().lower()
-    chunks = read_chunks(request, most_bytes, SLOW * max(1, most_bytes >> 20))
-    if kind == "multipart/form-data":
-        body = await _multipart(options, chunks)
+    is_form, most = kind == "multipart/form-data", most_bytes
+    if is_form and most_bytes > MOST_BYTES:
+        most += MOST_BYTES
+    chunks = read_chunks(request, most, SLOW * max(1, most_bytes >> 20), claim)
+    if is_form:
+        body = await _multipart(options, chunks, most_bytes)
     else:
         body = _parse(kind, b"".join([chunk async for chunk in chunks]))
     scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme  # a proxy's
     return {
         **_form(request.scope.get("query_string", b"")),
         **body,
-        **{name: request.headers[header] for header, name in HEADERS.items() if header in request.headers},
+        **{name: request.headers[header] for name, header in HEADERS.items() if header in request.headers},
         **request.path_params,
         "base_url": str(request.base_url.replace(scheme=scheme)),
     }
@@ -282,7 +316,7 @@ def _form(content: bytes) -> dict[str, object]:
     try:
         found = parse_qsl(content.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except UnicodeDecodeError:
-        raise RequestRefused(400, "a form must be UTF-8") from None
+        raise RequestRefused(400, NOT_UTF8) from None
     except ValueError:
         raise RequestRefused(413, f"a form may have at most {MOST_FIELDS:,} fields") from None
     return _gather(found)
@@ -296,23 +330,36 @@ def _gather(items: Iterable[tuple[str, object]]) -> dict[str, object]:
     return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
-async def _multipart(options: str, chunks: AsyncGenerator[bytes, None]) -> dict[str, object]:
+class _FormParser(MultiPartParser):
+    """Reads forms in UTF-8; Starlette's takes what is none for Latin-1."""
+
+    def on_part_end(self) -> None:
+        if self._current_part.file is None:
+            self._current_part.data.decode()
+        super().on_part_end()
+
+
+async def _multipart(options: str, chunks: AsyncGenerator[bytes, None], most_bytes: int) -> dict[str, object]:
     headers = Headers({"Content-Type": f"multipart/form-data;{options}"})
     if parse_options_header(headers["Content-Type"])[1].get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
-        raise RequestRefused(415, "a form must be UTF-8")
+        raise RequestRefused(415, NOT_UTF8)
     limits: dict[str, int] = {"max_files": MOST_FILES, "max_fields": MOST_FIELDS, "max_part_size": MOST_BYTES}
     try:
-        form = await MultiPartParser(headers, chunks, **limits).parse()
+        form = await _FormParser(headers, chunks, **limits).parse()
     except MultiPartException as error:
         raise RequestRefused(400, f"the form cannot be read: {error.message}") from None
+    except UnicodeDecodeError:
+        raise RequestRefused(400, NOT_UTF8) from None
     try:
-        return _gather([(name, await _form_value(value)) for name, value in form.multi_items()])
+        return _gather([(name, await _form_value(value, most_bytes)) for name, value in form.multi_items()])
     finally:
         await form.close()
 
 
-async def _form_value(value: UploadFile | str) -> object:
+async def _form_value(value: UploadFile | str, most_bytes: int) -> object:
     if isinstance(value, str):
         return value
+    if (value.size or 0) > most_bytes:
+        raise RequestRefused(413, f"a file may have at most {most_bytes:,} bytes")
     name = (value.filename or "").replace("\\", "/").rpartition("/")[2]
     return FormFile(name, await value.read())

@@ -9,19 +9,16 @@ from typing import Any
 from pydantic import BaseModel
 
 from regard import __version__
-from regard.serving.interfaces.interface import Operation
+from regard.serving.interfaces.interface import HEADERS, Operation
 
 ERROR = {
-    "description": "Refused: 400 wrong, 401 and 403 key, 404 unknown, 413 too large, 429 busy, 456 quota, 503, 504.",
+    "description": "Refused: 400 wrong, 401 and 403 key, 404 unknown, 413 too large, 429 busy, 456 quota, 500 to 507.",
     "content": {
         "application/json": {
             "schema": {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
         }
     },
 }
-SECRET = "document_secret"
-"""The field that comes in the header ``Document-Secret``."""
-HEADER = "Document-Secret"
 
 
 def describe(operations: Sequence[Operation[Any]], kinds: Mapping[str, tuple[type[BaseModel], object]]) -> object:
@@ -55,15 +52,15 @@ def _operation(one: Operation[Any], fields: type[BaseModel], schemas: dict[str, 
     found = schema.get("properties", {})
     parameters = [
         {
-            "name": HEADER if name == SECRET else name,
-            "in": "path" if name in inside else "header" if name == SECRET else "query",
+            "name": HEADERS.get(name, name),
+            "in": "path" if name in inside else "header" if name in HEADERS else "query",
             "required": name in schema.get("required", []),
             "schema": found[name],
         }
         for name in found
-        if one.method in ("GET", "DELETE") or name in inside or name == SECRET
+        if one.method in ("GET", "DELETE") or name in inside or name in HEADERS
     ]
-    apart = {parameter["name"] for parameter in parameters} | {SECRET}
+    apart = {parameter["name"] for parameter in parameters} | {*HEADERS}
     body = {name: value for name, value in found.items() if name not in apart}
     success = {"description": "No content" if one.status == 204 else "The answer"}
     described: dict[str, Any] = {
