@@ -16,6 +16,12 @@ from regard.inspection import SHIPPED
         (("--seconds", "0"), "--seconds: expected more than 0"),
         (("--document-mebibytes", "33"), "--document-mebibytes: expected 1 to 32"),
         (("--port", "65536"), "--port: there is no port 65536"),
+        (("--host", "192.0.2.1"), "--host: this machine has no address '192.0.2.1'"),
+        (("--host", "a" * 70), "--host: this machine has no address 'aaa"),
+        (("--name", "a:80"), "--name: expected a name without a port, such as translate.example.org, not 'a:80'"),
+        (("--origin", "evil"), "--origin: expected an address without a path"),
+        (("--origin", "https://wiki.example/page"), "--origin: expected an address without a path"),
+        (("--attention", "javascript:alert(1)"), "--attention: expected an address, http://"),
         (("--host", "0.0.0.0"), "--host: at 0.0.0.0 clients need a key, and there is none"),
     ],
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +26,8 @@ PORT = 5000
 MOST_LOOPS = 4
 """Threads that search; more divide the steps of these."""
 MEBIBYTE = 1 << 20
+NAME = r"[a-z0-9._-]+|\[[0-9a-f:.]+\]"
+ORIGIN = rf"https?://({NAME})(:\d+)?/?"
 
 
 def serve(
@@ -78,6 +82,10 @@ def serve(
         raise UsageError("expected 0 or more", Option("idle"))
     if not seconds > 0:
         raise UsageError("expected more than 0", Option("seconds"))
+    names, origins = ([one.lower() for one in given or ()] for given in (name, origin))
+    _refuse_unlike("name", names, NAME, "a name without a port, such as translate.example.org")
+    _refuse_unlike("origin", origins, ORIGIN, "an address without a path, such as https://wiki.example.org")
+    _refuse_unlike("attention", [attention] if attention else [], r"https?://\S+", "an address, http://… or https://…")
     require("starlette", "uvicorn", *SERVING)
     from regard.serving.app import LOOPBACK, Access, ServiceServer, ServiceSite, listen
     from regard.serving.models import ServedModels
@@ -90,6 +98,10 @@ def serve(
 
     if not 0 < document_mebibytes * MEBIBYTE <= LARGEST:
         raise UsageError(f"expected 1 to {LARGEST // MEBIBYTE}", Option("document_mebibytes"))
+    try:
+        listen(host, 0).close()
+    except (OSError, ValueError):
+        raise UsageError(f"this machine has no address {host!r:.100}", Option("host")) from None
     share_arena()
     cores = threads or usable_cores()
     loops = min(cores, MOST_LOOPS)
@@ -108,8 +120,7 @@ def serve(
         store.close()
         return
     service = TranslationService(models, store, searching, needs_key, Limits(seconds=seconds))
-    names = tuple(one.lower() for one in name or ())
-    access = Access(host, names, tuple(one.lower().rstrip("/") for one in origin or ()), log)
+    access = Access(host, tuple(names), tuple(one.rstrip("/") for one in origins), log)
     site = ServiceSite(service, access, attention, document_mebibytes * MEBIBYTE)
     try:
         listener = listen(host, port)
@@ -127,6 +138,12 @@ def serve(
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # threads of calls that were ended may still compute
+
+
+def _refuse_unlike(option: str, given: Sequence[str], pattern: str, expected: str) -> None:
+    for one in given:
+        if not re.fullmatch(pattern, one):
+            raise UsageError(f"expected {expected}, not {one!r:.100}", Option(option))
 
 
 def _said(models: ServedModels) -> str:
