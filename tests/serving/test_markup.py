@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from regard.documents.segment import SegmentTranslation, TextDocument, unchanged
-from regard.serving.markup import has_numbered_tags, read
+from regard.serving.markup import markup_of, read
 from regard.system.errors import RegardError
 from tests.documents.capitals import shouted
 
@@ -176,7 +176,7 @@ def test_numbered_tags_come_out_once_whether_they_are_pairs_or_not(text: str) ->
     document = read(text, "numbered")
     (segment,) = document.segments
     assert document.splice({0: unchanged(segment)}) == text == document.splice({})
-    assert not has_numbered_tags(segment.text)
+    assert markup_of([segment.text]) == "text"
     tags = [one for tag in segment.tags for one in (tag.before.strip(), tag.after) if one]
     assert sorted(tags) == sorted(found[0] for found in NUMBERED.finditer(text))
 
@@ -187,7 +187,8 @@ def test_numbered_tags_are_pairs_where_they_can_be() -> None:
     assert [(tag.begin, tag.end, tag.before, tag.after) for tag in segment.tags] == [
         (6, 6, "<b0/> ", ""), (6, 17, "<f1>", "</f1>"), (12, 12, "<i2>", ""), (17, 17, "</i2>", ""),
     ]  # fmt: skip
-    assert not any(map(has_numbered_tags, ("<b>", "a <b 0>", "< b0>", "<B0>")))
+    assert markup_of(["<b>", "a <b 0>", "< b0>", "<B0>"]) == "text"
+    assert markup_of(["a", "<b0>"]) == "numbered"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ All but their text stays byte for byte.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import unescape
 from html.entities import html5
 from typing import Literal, NamedTuple
@@ -62,9 +62,12 @@ def read(
     )
 
 
-def has_numbered_tags(text: str) -> bool:
-    """Whether a text has tags as ``<b0>``, which OmegaT and extensions of browsers write for those of a document."""
-    return _NUMBERED.search(text) is not None
+def markup_of(texts: Iterable[str]) -> Markup:
+    """That of plain texts: numbered where one has tags as ``<b0>``.
+
+    OmegaT and extensions of browsers write them for the tags of a document.
+    """
+    return "numbered" if any(map(_NUMBERED.search, texts)) else "text"
 
 
 def _numbered(text: str) -> Segment:

@@ -14,7 +14,7 @@ from regard.serving.core import Call, DocumentRequest, JobName, Service, Service
 from regard.serving.interfaces.deepl_glossaries import GlossaryOperations
 from regard.serving.interfaces.interface import Fields, File, Interface, Operation, attachment, kind_of_file
 from regard.serving.languages import language_name
-from regard.serving.markup import has_numbered_tags
+from regard.serving.markup import markup_of
 from regard.serving.store.glossaries import Glossaries
 from regard.tasks.text.terms import Terminology
 from regard.text.languages import primary
@@ -61,7 +61,7 @@ def _listed(given: object) -> object:
     return given or []
 
 
-Code = Annotated[str | None, BeforeValidator(_none)]
+OptionalText = Annotated[str | None, BeforeValidator(_none)]
 Listed = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
@@ -69,9 +69,9 @@ class OptionFields(Fields):
     """Languages, and glossaries of theirs; what cannot be met is refused."""
 
     target_lang: Annotated[str, Field(min_length=1)]
-    source_lang: Code = None
+    source_lang: OptionalText = None
     formality: Annotated[str, BeforeValidator(lambda given: given or "default")] = "default"
-    glossary_id: Code = None
+    glossary_id: OptionalText = None
     glossary_ids: Listed = ()
     style_id: object = None
     custom_instructions: object = None
@@ -101,15 +101,15 @@ class TranslateFields(OptionFields):
     splitting_tags: Listed = ()
     non_splitting_tags: Listed = ()
     show_billed_characters: bool = False
-    model_type: Code = None
+    model_type: OptionalText = None
 
 
 class DocumentFields(OptionFields):
     """A document."""
 
     file: File
-    filename: Code = None
-    output_format: Code = None
+    filename: OptionalText = None
+    output_format: OptionalText = None
 
 
 class JobFields(Fields):
@@ -165,7 +165,7 @@ class Operations:
             tuple(texts),
             asked.target_lang,
             asked.source_lang,
-            asked.tag_handling or ("numbered" if any(map(has_numbered_tags, texts)) else "text"),
+            asked.tag_handling or markup_of(texts),
             frozenset(asked.ignore_tags),
             frozenset(asked.splitting_tags),
             frozenset(asked.non_splitting_tags),

@@ -19,14 +19,14 @@ from regard.system.errors import RegardError
 MOST_BYTES = 12 << 20
 """Of a request; a glossary of DeepL has ten at most."""
 TSV = "text/tab-separated-values"
-Code = Annotated[str, Field(min_length=1)]
+NonEmptyText = Annotated[str, Field(min_length=1)]
 
 
 class DictionaryFields(BaseModel):
     """Terms of one direction."""
 
-    source_lang: Code
-    target_lang: Code
+    source_lang: NonEmptyText
+    target_lang: NonEmptyText
     entries: str
     entries_format: Annotated[Literal["tsv", "csv"], BeforeValidator(lambda given: given or "tsv")] = "tsv"
 
@@ -59,13 +59,13 @@ class DictionaryFields(BaseModel):
 class SingleGlossaryFields(Fields, DictionaryFields):
     """A glossary of one direction."""
 
-    name: Code
+    name: NonEmptyText
 
 
 class GlossaryFields(Fields):
     """A glossary."""
 
-    name: Code
+    name: NonEmptyText
     dictionaries: list[DictionaryFields] = Field(min_length=1)
 
 
@@ -92,8 +92,8 @@ class IDFields(Fields):
 class PairFields(IDFields):
     """Which dictionary of a glossary."""
 
-    source_lang: Code
-    target_lang: Code
+    source_lang: NonEmptyText
+    target_lang: NonEmptyText
 
 
 class GlossaryOperations:

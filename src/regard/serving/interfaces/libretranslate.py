@@ -13,7 +13,7 @@ from starlette.routing import Route
 from regard.documents.kinds import ENDINGS
 from regard.serving.core import Call, DocumentRequest, JobName, Service, ServiceError, TranslationRequest
 from regard.serving.interfaces.interface import BaseURL, Fields, File, Interface, Operation, attachment, kind_of_file
-from regard.serving.markup import has_numbered_tags
+from regard.serving.markup import markup_of
 from regard.system.errors import RegardError
 
 VERSION = "1.9.6"
@@ -43,7 +43,7 @@ class TranslateFields(Fields):
     alternatives: Annotated[int, Field(ge=0), BeforeValidator(lambda given: given or 0)] = 0
 
 
-class LanguageFields(Fields):
+class DetectFields(Fields):
     """A text, or several of one language."""
 
     q: Annotated[str, Field(min_length=1)] | Annotated[list[str], Field(min_length=1)]
@@ -80,7 +80,7 @@ class Operations:
         self._service, self._key_needed, self._most_characters = service, key_needed, most_characters
         self.operations: tuple[Operation[Any], ...] = (
             Operation("POST", "/translate", TranslateFields, self.translate),
-            Operation("POST", "/detect", LanguageFields, self.detect),
+            Operation("POST", "/detect", DetectFields, self.detect),
             Operation("POST", "/translate_file", FileFields, self.translate_file, most_bytes=most_bytes),
             Operation("GET", "/download_file/{file}", ResultFields, self.download_file, admits=False),
             Operation("GET", "/languages", Fields, self.languages, admits=False),
@@ -96,12 +96,11 @@ class Operations:
         auto = asked.source == AUTO
         given = [number for number, text in enumerate(texts) if not auto or any(map(str.isalpha, text))]
         alternatives = asked.alternatives if asked.format == "text" else 0
-        numbered = asked.format == "text" and not alternatives and any(map(has_numbered_tags, texts))
         request = TranslationRequest(
             tuple(texts[number] for number in given),
             asked.target,
             None if auto else asked.source,
-            "numbered" if numbered else asked.format,
+            asked.format if asked.format == "html" or alternatives else markup_of(texts),
             alternatives=alternatives,
         )
         found = dict(zip(given, await self._service.translate(request, call), strict=True)) if given else {}
@@ -116,7 +115,7 @@ class Operations:
             answer["alternatives"] = [list(found[n].alternatives) if n in found else [] for n in range(len(texts))]
         return answer if isinstance(asked.q, list) else {name: values[0] for name, values in answer.items()}
 
-    async def detect(self, asked: LanguageFields, call: Call) -> object:
+    async def detect(self, asked: DetectFields, call: Call) -> object:
         """The languages that a text may be in."""
         text = asked.q if isinstance(asked.q, str) else "\n".join(asked.q)
         if not any(map(str.isalpha, text)):
