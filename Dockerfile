@@ -1,7 +1,7 @@
 # Serves models without torch. With Docker, Podman or Buildah:
 #   docker build -t regard .
 #   docker run -v regard:/data regard keys make team --data /data
-#   docker run -p 127.0.0.1:5000:5000 -v "$PWD/en-de:/models/en-de:ro" -v regard:/data regard \
+#   docker run --stop-timeout 75 -p 127.0.0.1:5000:5000 -v "$PWD/en-de:/models/en-de:ro" -v regard:/data regard \
 #       serve /models/en-de --host 0.0.0.0 --data /data
 FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends g++ python3-dev python3-venv

@@ -307,7 +307,8 @@ def test_mutated_requests_never_fail_unexpectedly(running) -> None:
 def test_state_metrics_and_description(running) -> None:
     assert running.get("/livez").json == {"status": "ok"}
     assert running.get("/readyz").json == {"status": "ready"}
-    assert running.get("/v1/settings").json["limits"]["texts"] == 1024
+    limits = running.get("/v1/settings").json["limits"]
+    assert (limits["texts"], limits["model_texts"], limits["words_characters"]) == (1024, 128, 2000)
     english = {"code": "en", "name": "English", "targets": ["de"], "direct": ["de"]}
     assert running.get("/v1/languages").json["languages"] == [english]
     translate(running, texts=["The man sleeps."])
@@ -334,6 +335,29 @@ def test_every_answer_has_its_headers_and_the_page_is_there(running) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "methods"),
+    [("/v2/languages", "GET, HEAD, POST"), ("/v1/memory", "DELETE, GET, HEAD, POST"), ("/v1/translate", "POST")],
+)
+def test_a_wrong_method_is_told_all_right_ones(running, path: str, methods: str) -> None:
+    reply = running.ask("PUT", path)
+    assert (reply.status, reply.headers["allow"]) == (405, methods)
+
+
+def test_what_is_no_http_is_answered_as_other_errors_are(running) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as made:
+        made.sendall(b"what is this\r\n\r\n")
+        head, _, content = made.makefile("rb").read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert list(json.loads(content)) == ["error"]
+
+
+def test_unknown_fields_are_ignored_by_all_operations(running) -> None:
+    for name in ("translate", "score", "attention"):
+        reply = running.post(f"/v1/{name}", {**FIELDS[name], "alternatives": 0, "unknown": 1}, Document_Secret="a")
+        assert reply.status == 200
+
+
+@pytest.mark.parametrize(
     ("headers", "status"),
     [
         ({"Host": "evil.example"}, 421),
@@ -357,6 +381,7 @@ def test_a_page_that_is_allowed_may_ask(start) -> None:
     asked = {"Host": "translate.example", "Origin": "https://wiki.example"}
     reply = running.post("/v1/detect", {"text": "a"}, **asked)
     assert reply.headers["access-control-allow-origin"] == "https://wiki.example"
+    assert "Retry-After" in reply.headers["access-control-expose-headers"]
     before = running.ask("OPTIONS", "/v1/detect", **asked, Access_Control_Request_Headers="content-type")
     assert (before.status, before.headers["access-control-allow-headers"]) == (204, "content-type")
     assert running.post("/v1/detect", {"text": "a"}, **{**asked, "Origin": "https://other.example"}).status == 403
@@ -457,6 +482,29 @@ def test_sigterm_lets_calls_end_and_refuses_new_ones(start, monkeypatch) -> None
     assert found[0].status == 200
     running.thread.join(20)
     assert not running.thread.is_alive()
+
+
+def test_a_second_signal_ends_all_at_once(start, monkeypatch) -> None:
+    running, ended = start(), list[float]()
+    end = running.service.end
+    monkeypatch.setattr(running.service, "end", lambda seconds: ended.append(seconds) or end(seconds))
+    released, inside = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        with running.service.admission.enter(1000):
+            inside.set()
+            released.wait(20)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    assert inside.wait(20)
+    running.server.handle_exit(signal.SIGTERM, None)
+    running.server.handle_exit(signal.SIGTERM, None)
+    running.thread.join(20)
+    assert not running.thread.is_alive()
+    assert ended == [0.0]
+    released.set()
+    waiting.join()
 
 
 def test_an_answer_of_two_packets_waits_for_no_acknowledgement() -> None:

@@ -31,9 +31,9 @@ LimitedText = Annotated[str, Text]
 
 
 class _Asked(BaseModel):
-    """Fields of a request; others are refused, so that a misspelt one is not ignored."""
+    """Fields of a request; unknown fields are ignored, as those of the interfaces are."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     @property
     def characters(self) -> int:

@@ -29,7 +29,7 @@ from regard.library.serve.guard import HEADERS, NAMES
 from regard.library.serve.server import Connection
 from regard.library.serve.server import Limits as ConnectionLimits
 from regard.serving.interfaces import deepl, libretranslate, native, others
-from regard.serving.interfaces.interface import Interface
+from regard.serving.interfaces.interface import TRACE, Interface
 from regard.serving.metrics import CONTENT_TYPE, Metrics
 from regard.serving.service import TranslationService
 
@@ -42,6 +42,8 @@ DRAIN = 60
 """Seconds in which calls may end."""
 KEPT = 60
 """Seconds that an idle connection is kept."""
+EXPOSED = f"Content-Disposition, Retry-After, {TRACE}"
+"""What a page of another site may read of an answer, beside what is safe for all."""
 ELSEWHERE = ("cross-site", "same-site")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -108,6 +110,7 @@ class ServiceGuard:
                     found.setdefault(name, value)
                 if origin in self._access.origins and origin:
                     found["Access-Control-Allow-Origin"] = origin
+                    found["Access-Control-Expose-Headers"] = EXPOSED
                     found["Cross-Origin-Resource-Policy"] = "cross-origin"
                     found.add_vary_header("Origin")
                 if status in (400, 408, 413, 415, 421):  # what is left of the request is not read
@@ -179,6 +182,9 @@ class ServiceSite:
             Route("/", self.file, methods=["GET"]),
             Route("/assets/{name:path}", self.file, methods=["GET"]),
         ]
+        self._methods = dict[str, set[str]]()
+        for route in routes:
+            self._methods.setdefault(route.path, set()).update(route.methods or ())
         handlers: Any = {HTTPException: self._say}
         inner = Starlette(routes=routes, exception_handlers=handlers)
         inner.router.redirect_slashes = False
@@ -187,7 +193,9 @@ class ServiceSite:
     def _interface_of(self, path: str) -> Interface:
         return next((one for one in self._interfaces if one.owns(path)), libretranslate.INTERFACE)
 
-    async def _say(self, request: Request, error: Exception) -> Response:
+    async def _say(self, request: Request, error: HTTPException) -> Response:
+        if error.status_code == 405:
+            error.headers = {"Allow": ", ".join(sorted(self._methods[request.scope["route"].path]))}
         return self._interface_of(request.url.path).error_response(error)
 
     async def live(self, request: Request) -> Response:
@@ -254,9 +262,9 @@ class ServiceServer(uvicorn.Server):
         return await super().on_tick(counter) or time.monotonic() > self._until
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Wait for calls, then end the service."""
+        """Wait for calls, unless it is to end at once; then end the service."""
         await super().shutdown(sockets)
-        await asyncio.to_thread(self._service.end, 1.0)
+        await asyncio.to_thread(self._service.end, 0.0 if self.force_exit else 1.0)
 
 
 def listen(host: str, port: int) -> socket.socket:

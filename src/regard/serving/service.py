@@ -123,7 +123,7 @@ class TranslationService:
         while self.admission.calls and time.monotonic() < until:
             time.sleep(0.05)
         self._ended.set()
-        self.jobs.end(max(1.0, until - time.monotonic()))
+        self.jobs.end(max(min(seconds, 1.0), until - time.monotonic()))
         self.searching.end()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self.store.close()

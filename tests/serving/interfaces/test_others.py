@@ -55,6 +55,15 @@ def test_googles_errors(site: Site) -> None:
     assert site.json(GOOGLE, {"target": "de"}).json["error"]["errors"][0]["reason"] == "invalid"
 
 
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [(401, "forbidden"), (404, "notFound"), (413, "uploadTooLarge"), (429, "rateLimitExceeded"), (503, "backendError")],
+)
+def test_googles_errors_have_its_reasons(site: Site, status: int, reason: str) -> None:
+    site.service.refusals.append(ServiceError(status, "is refused"))
+    assert site.json(GOOGLE, {"q": "a", "target": "de"}).json["error"]["errors"][0]["reason"] == reason
+
+
 @pytest.mark.parametrize("path", ["/deeplx", "/deeplx/translate"])
 def test_deeplx(site: Site, path: str) -> None:
     """As its own documentation and ``src/controllers/plugins`` of xxnuo/MTranServer have it."""

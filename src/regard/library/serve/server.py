@@ -220,7 +220,7 @@ class Connection(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            content = json.dumps({"error": MALFORMED, "where": None}).encode()
+            content = json.dumps({"error": MALFORMED}).encode()
             named = {"Content-Type": "application/json", "Content-Length": str(len(content)), "Connection": "close"}
             headers = [(name.lower().encode(), value.encode()) for name, value in (HEADERS | named).items()]
             begun = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from regard import __version__
 from regard.documents.kinds import ENDINGS
-from regard.serving.answers import GenerateRequest, Text
+from regard.serving.answers import MOST_OF_SENTENCE, MOST_TEXTS, GenerateRequest, Text
 from regard.serving.core import Call, DocumentRequest, JobName, ServiceError, TextTranslation, TranslationRequest
 from regard.serving.interfaces.interface import Fields, File, Interface, Operation, attachment, kind_of_file
 from regard.serving.service import TranslationService
@@ -164,6 +164,8 @@ class NativeInterface:
                 "call_characters": limits.call_characters,
                 "alternatives": limits.alternatives,
                 "beam": limits.beam,
+                "model_texts": MOST_TEXTS,
+                "words_characters": MOST_OF_SENTENCE,
                 "document_bytes": self._most_bytes,
                 "seconds": limits.seconds,
             },
@@ -220,13 +222,13 @@ class NativeInterface:
         """What answers one kind of request."""
 
         async def answer(asked: AnyFields, call: Call) -> object:
-            return await self._service.model_answer(name, _own(asked), call)
+            return await self._service.model_answer(name, asked.model_extra or {}, call)
 
         return answer
 
     async def generate(self, asked: AnyFields, call: Call) -> Response:
         """A text of a language model, as events while it is written."""
-        found = self._service.check(GenerateRequest, _own(asked))
+        found = self._service.check(GenerateRequest, asked.model_extra or {})
         return await _events({"text": part} async for part in self._service.generate(found, call))
 
     async def put_document(self, asked: DocumentFields, call: Call) -> object:
@@ -314,11 +316,6 @@ def translation_values(one: TextTranslation) -> dict[str, object]:
 
 def _event(value: Mapping[str, object]) -> bytes:
     return b"data: " + to_json(value) + b"\n\n"
-
-
-def _own(asked: AnyFields) -> dict[str, object]:
-    """The fields that a client gave."""
-    return {name: value for name, value in (asked.model_extra or {}).items() if name not in ("base_url", "api_key")}
 
 
 def _terminology(terms: list[TermFields]) -> Terminology | None:

@@ -12,16 +12,27 @@ from starlette.routing import Route
 from regard.serving.core import Call, Markup, Service, ServiceError, TextTranslation, TranslationRequest
 from regard.serving.interfaces.interface import Fields, Interface, Operation
 from regard.serving.languages import language_name
-from regard.serving.markup import has_numbered_tags
+from regard.serving.markup import markup_of
 
 MOST_DETECTED = 128
 """Texts whose language is detected at once, as many as Google takes."""
 RELIABLE = 0.5
 """How probable a language is that Google calls reliable."""
+REASONS = {
+    400: "invalid",
+    403: "forbidden",
+    404: "notFound",
+    405: "httpMethodNotAllowed",
+    413: "uploadTooLarge",
+    415: "badRequest",
+    421: "badRequest",
+    429: "rateLimitExceeded",
+}
+"""Google's words for errors."""
 
 
 def _google_error(status: int, sentence: str) -> object:
-    first = {"message": sentence, "domain": "global", "reason": "invalid" if status == 400 else "backendError"}
+    first = {"message": sentence, "domain": "global", "reason": REASONS.get(status, "backendError")}
     return {"error": {"code": status, "message": sentence, "errors": [first]}}
 
 
@@ -159,8 +170,7 @@ class Operations:
     async def _translate(
         self, texts: Sequence[str], source: str | None, target: str, call: Call, markup: Markup = "text"
     ) -> list[TextTranslation]:
-        if markup == "text" and any(map(has_numbered_tags, texts)):
-            markup = "numbered"
+        markup = markup_of(texts) if markup == "text" else markup
         return await self._service.translate(TranslationRequest(tuple(texts), target, source, markup), call)
 
 
