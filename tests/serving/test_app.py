@@ -402,6 +402,23 @@ def test_a_key_is_needed_counts_and_may_be_revoked(start) -> None:
     assert running.post("/v1/translate", asked, **key).status == 403
 
 
+def test_a_key_has_no_more_characters_by_asking_at_once(start) -> None:
+    running = start(needs_key=True)
+    key = {"Authorization": f"Bearer {running.store.keys.make('team', 1000)}"}
+    asked = {"texts": [TEXT] * 16, "target": "de", "source": "en"}
+    late = {**asked, "seconds": 1e-9}
+    assert running.post("/v1/translate", late, **key).status == 504
+    assert running.post("/v1/generate", {"prompt": TEXT}, **key).status == 404
+    assert running.get("/v1/usage", **key).json == {"characters": 0, "limit": 1000}
+    with ThreadPoolExecutor(12) as clients:
+        found = list(clients.map(lambda _: running.post("/v1/translate", asked, **key).status, range(12)))
+    assert sorted(found) == [200] + [456] * 11
+    assert running.get("/v1/usage", **key).json["characters"] == 16 * len(TEXT)
+    some = {**asked, "texts": ["The man", "The"], "stream": True}
+    assert b"[DONE]" in running.post("/v1/translate", some, **key).content
+    assert running.get("/v1/usage", **key).json["characters"] == 16 * len(TEXT) + 10
+
+
 def test_texts_are_never_logged(start, capfd) -> None:
     running = start(Access(log=True))
     assert translate(running, texts=["The secret animal."]).status == 200

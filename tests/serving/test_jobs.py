@@ -251,6 +251,35 @@ def test_a_key_has_only_the_characters_of_its_month(store: Store) -> None:
     assert store.usage.of(1) == 18
 
 
+def test_what_is_in_work_is_no_other_documents(store: Store) -> None:
+    store.keys.make("anna", 20)
+    gate = Gate()
+    runner = JobRunner(store, gate)
+    runner.start()
+    first = runner.put(PAGE, Key(1, "anna", 20))
+    gate.wait()
+    over = runner.put(replace(PAGE, content=b"<p>A dog.</p>"), Key(1, "anna", 20))
+    assert ended(runner, over).error == "6 characters asked for, and 2 characters of this month left"
+    runner.end(0)
+    gate.go.release()
+    with run(store, gate) as other:
+        assert ended(other, first).status == "done"
+    assert store.usage.of(1) == 18
+
+
+def test_a_document_that_is_read_anew_asks_for_no_more_than_itself(store: Store) -> None:
+    """As when another version of Regard reads other segments."""
+    store.keys.make("anna", 20)
+    name = store.jobs.put(PAGE, Key(1, "anna", 20))
+    lease = store.jobs.take(60)
+    assert lease is not None
+    store.jobs.begin(lease, 9, 17, "en")
+    store.jobs.release(lease)
+    with run(store) as runner:
+        assert ended(runner, name).status == "done"
+    assert store.usage.of(1) == 18
+
+
 def test_a_lease_is_renewed_while_a_chunk_takes_long(store: Store, monkeypatch) -> None:
     renewed = threading.Semaphore(0)
     renew = store.jobs.renew

@@ -27,7 +27,6 @@ from regard.serving.core import (
 )
 from regard.serving.store import Store
 from regard.serving.store.jobs import Lease, LeaseLost
-from regard.serving.store.keys import refuse_over
 from regard.system.errors import RegardError
 
 CHUNK = 128
@@ -179,11 +178,11 @@ class JobRunner:
         segments, begun = document.segments, time.monotonic()
         if len(segments) != lease.segments:
             characters, done = count_characters([one.text for one in segments]), 0
-            refuse_over(lease.key, self._store.usage.of(lease.key.id), characters)
             if request.source is None and self._guess:
                 text = " ".join(one.text for one in segments[:GUESSED])[:GUESSED]
                 request = replace(request, source=self._guess(text, request))
-            self._jobs.begin(lease, len(segments), characters, request.source)
+            with self._store.usage.reserve(lease.key, characters - lease.characters):  # which its row does from then on
+                self._jobs.begin(lease, len(segments), characters, request.source)
         for first in range(done, len(segments), CHUNK):
             passed = time.monotonic() - begun
             if first > done and (self._ends.is_set() or (passed > TURN and self._jobs.waits(self._seconds))):

@@ -38,7 +38,6 @@ from regard.serving.languages import guess_languages
 from regard.serving.models import ServedModels
 from regard.serving.search.request import CALL, SharedSearch
 from regard.serving.store import Store
-from regard.serving.store.keys import refuse_over
 from regard.serving.store.memory import ClientMemory
 from regard.serving.translate import Translator, refuse_terms
 from regard.system.errors import collect_notices
@@ -144,9 +143,12 @@ class TranslationService:
     async def translate(self, request: TranslationRequest, call: Call) -> list[TextTranslation]:
         """As the protocol has it."""
         characters = self._check(request, call)
-        with self.admission.enter(self._weight(request, characters)):
+        with (
+            self.store.usage.reserve(call.key, characters) as count,
+            self.admission.enter(self._weight(request, characters)),
+        ):
             found = await self._work(call, lambda: self._translator.translate(request))
-        self.store.usage.add(call.key.id, characters)
+            count(characters)
         return found
 
     async def stream(
@@ -154,7 +156,10 @@ class TranslationService:
     ) -> AsyncGenerator[tuple[int, TextTranslation], None]:
         """As the protocol has it: texts are answered as they are ready."""
         characters = self._check(request, call)
-        with self.admission.enter(self._weight(request, characters)):
+        with (
+            self.store.usage.reserve(call.key, characters) as count,
+            self.admission.enter(self._weight(request, characters)),
+        ):
             some = asyncio.Semaphore(STREAMED)
 
             async def one(place: int) -> tuple[int, TextTranslation]:
@@ -162,7 +167,7 @@ class TranslationService:
                 own = replace(request, texts=request.texts[place : place + 1], prefixes=prefixes)
                 async with some:
                     [found] = await self._work(call, lambda: self._translator.translate(own))
-                self.store.usage.add(call.key.id, len(own.texts[0]))
+                count(len(own.texts[0]))
                 return place, found
 
             tasks = [asyncio.ensure_future(one(place)) for place in range(len(request.texts))]
@@ -191,10 +196,10 @@ class TranslationService:
         """
         fields, answer = self.answers.kinds[name]
         found = self.check(fields, asked)
-        self._refuse_over(call, found.characters)
-        with self.admission.enter(found.characters):
+        self._refuse_over(found.characters)
+        with self.store.usage.reserve(call.key, found.characters) as count, self.admission.enter(found.characters):
             said = await self._work(call, lambda: answer(found))
-        self.store.usage.add(call.key.id, found.characters)
+            count(found.characters)
         return said
 
     @staticmethod
@@ -218,13 +223,15 @@ class TranslationService:
                 call.check()
                 loop.call_soon_threadsafe(said.put_nowait, part)
 
-        self._refuse_over(call, asked.characters)
-        self.store.usage.add(call.key.id, asked.characters)
-        with self.admission.enter(asked.characters):
+        self._refuse_over(asked.characters)
+        with self.store.usage.reserve(call.key, asked.characters) as count, self.admission.enter(asked.characters):
             working = asyncio.ensure_future(self._work(call, write))
             working.add_done_callback(lambda _: said.put_nowait(END))
             try:
+                left = asked.characters  # of which a prompt that cannot be continued costs none
                 while (part := await said.get()) is not END:
+                    count(left)
+                    left = 0
                     yield part
                 await working
             finally:
@@ -298,7 +305,7 @@ class TranslationService:
             raise ServiceError(400, "prefixes: expected one for each text")
         if request.markup != "text" and (request.alternatives or request.details or request.prefixes):
             raise ServiceError(400, "alternatives, details and prefixes are for texts without markup")
-        self._refuse_over(call, characters)
+        self._refuse_over(characters)
         return characters
 
     def _weight(self, request: TranslationRequest, characters: int) -> int:
@@ -307,11 +314,9 @@ class TranslationService:
         wider = max(1.0, (request.beam or 1 + request.alternatives) / self.models.beam)
         return math.ceil((characters + LINE * lines) * wider)
 
-    def _refuse_over(self, call: Call, characters: int) -> None:
+    def _refuse_over(self, characters: int) -> None:
         if characters > self.limits.call_characters:
             raise ServiceError(413, f"a request may have at most {self.limits.call_characters:,} characters")
-        if call.key.characters is not None:
-            refuse_over(call.key, self.store.usage.of(call.key.id), characters)
 
     async def _work(self, call: Call, work: Callable[[], T]) -> T:
         """The result of work in a thread of its own, which ends soon where nobody waits for it."""

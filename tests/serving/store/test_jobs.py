@@ -25,10 +25,10 @@ def take(store: Store, seconds: float = SECONDS) -> Lease:
     return found
 
 
-def owned(store: Store, number: int) -> Key:
-    """The key of a number."""
-    while (key := store.keys.of(number)) is None:
-        store.keys.make(f"key {time.monotonic_ns()}")
+def owned(store: Store, name: str = "anna", characters: int | None = None) -> Key:
+    """A new key."""
+    key = store.keys.find(store.keys.make(name, characters))
+    assert key is not None
     return key
 
 
@@ -42,7 +42,7 @@ def stored(store: Store) -> list[tuple[int, ...]]:
 
 
 def test_a_document_goes_its_way(store: Store) -> None:
-    key = owned(store, 1)
+    key = owned(store)
     name = store.jobs.put(replace(REQUEST, terms=TERMS), key)
     assert store.jobs.find(name) == Job("queued", "letter.de.md")
     lease = take(store)
@@ -87,7 +87,7 @@ def test_who_has_not_the_secret_sees_nothing(store: Store) -> None:
 
 def test_owners_take_turns(store: Store) -> None:
     """A key's many documents, and its long one, let those of others through; its own take turns too."""
-    anna, bob = owned(store, 1), owned(store, 2)
+    anna, bob = owned(store), owned(store, "bob")
     for number in range(3):
         store.jobs.put(replace(REQUEST, name=f"anna {number}.md"), anna)
     store.jobs.put(replace(REQUEST, name="bob.md"), bob)
@@ -189,6 +189,28 @@ def test_a_document_is_done_and_counted_at_once_or_not_at_all(store: Store, monk
     assert store.usage.of(0) == 12
 
 
+def test_what_is_in_work_is_its_keys_until_it_ends(store: Store) -> None:
+    """A document keeps the characters that it will count; who cannot be translated gives them back."""
+    key = owned(store, characters=20)
+    for end in (lambda lease: store.jobs.fail(lease, "no"), lambda lease: store.jobs.finish(lease, b"x", [])):
+        store.jobs.put(REQUEST, key)
+        store.jobs.begin(take(store), 2, 12, "en")
+        set_back(store, 100.0)
+        lease = take(store)  # of the next process, after the end of that one
+        assert lease.characters == 12
+        said = "9 characters asked for, and 8 characters of this month left"
+        with pytest.raises(ServiceError, match=said), store.usage.reserve(key, 9):
+            pass
+        with store.usage.reserve(key, 8):
+            pass
+        assert store.usage.of(key.id) == 0
+        end(lease)
+    assert store.usage.of(key.id) == 12
+    with store.usage.reserve(key, 8) as count:
+        count(8)
+    assert store.usage.of(key.id) == 20
+
+
 def test_what_ended_a_day_ago_is_deleted(store: Store) -> None:
     names = [store.jobs.put(REQUEST, NO_KEY) for _ in range(3)]
     store.jobs.finish(take(store), b"x", [])
@@ -203,7 +225,7 @@ def test_what_ended_a_day_ago_is_deleted(store: Store) -> None:
 
 def test_what_is_deleted_is_nowhere_in_the_files(tmp_path: Path) -> None:
     with closing(Store.open(tmp_path)) as store:
-        owner = owned(store, 1)
+        owner = owned(store)
         names = [store.jobs.put(replace(REQUEST, content=b"private one" * 5000), owner) for _ in range(3)]
         lease = take(store)
         store.jobs.begin(lease, 2, 12, "en")
@@ -224,7 +246,7 @@ def files(folder: Path) -> bytes:
 
 
 def test_a_key_that_is_revoked_takes_its_documents_along(store: Store) -> None:
-    store.jobs.put(REQUEST, owned(store, 1))
+    store.jobs.put(REQUEST, owned(store))
     lease = take(store)
     store.jobs.begin(lease, 1, 1, "en")
     store.keys.revoke(lease.key.name)
@@ -243,10 +265,10 @@ def test_there_are_limits(store: Store, monkeypatch) -> None:
     with pytest.raises(ServiceError, match="1 document of this key wait") as raised:
         store.jobs.put(REQUEST, NO_KEY)
     assert (raised.value.status, raised.value.retry_after) == (429, 60)
-    store.jobs.put(REQUEST, owned(store, 1))
+    store.jobs.put(REQUEST, owned(store))
     monkeypatch.setattr(jobs, "STORED", 40)
     with pytest.raises(ServiceError, match="there is no room for further documents") as raised:
-        store.jobs.put(REQUEST, owned(store, 2))
+        store.jobs.put(REQUEST, owned(store, "bob"))
     assert (raised.value.status, raised.value.retry_after) == (429, 600)
     store.jobs.finish(take(store), b"", [])
     store.jobs.put(REQUEST, NO_KEY)

@@ -1,9 +1,9 @@
 import pytest
 
-from regard.serving.core import Key, ServiceError
+from regard.serving.core import Key
 from regard.serving.store import Store
 from regard.serving.store import keys as module
-from regard.serving.store.keys import KeyUsage, refuse_over
+from regard.serving.store.keys import KeyUsage
 from regard.system.errors import RegardError, UsageError
 
 
@@ -13,7 +13,7 @@ def test_a_key_is_found_by_its_secret_which_is_nowhere(store: Store) -> None:
     other = store.keys.make("bob")
     assert store.keys.needed
     assert len(secret) == len(other) == 43
-    assert store.keys.find(secret) == store.keys.of(1) == Key(1, "anna", 500)
+    assert store.keys.find(secret) == Key(1, "anna", 500)
     assert store.keys.find(other) == Key(2, "bob")
     for wrong in ("", secret[:-1], f"{secret} ", "\ud800", "\0"):
         assert store.keys.find(wrong) is None
@@ -61,11 +61,3 @@ def test_what_cannot_be_made_is_refused(store: Store) -> None:
     for wrong in (0, -1, 1 << 63):
         with pytest.raises(UsageError, match="one character a month"):
             store.keys.make("bob", wrong)
-
-
-def test_more_than_a_month_has_is_refused() -> None:
-    refuse_over(Key(1, "a", 10), 9, 1)
-    refuse_over(Key(1, "a"), 1 << 40, 1)
-    with pytest.raises(ServiceError, match="2 characters asked for, and 1 character of this month left") as raised:
-        refuse_over(Key(1, "a", 10), 9, 2)
-    assert raised.value.status == 456

@@ -1,11 +1,13 @@
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
 
-from regard.serving.core import ServiceError
+from regard.serving.core import Key, ServiceError
 from regard.serving.store import Store, usage
 
 
@@ -87,3 +89,59 @@ def test_a_key_that_was_revoked_takes_no_other_with_it(store: Store) -> None:
     store.keys.revoke("a")
     store.usage.flush()
     assert [(key, characters) for key, _, characters in rows(store)] == [(0, 5)]
+
+
+def test_what_is_asked_for_is_kept_for_who_asks(store: Store) -> None:
+    store.keys.make("a", 1000)
+    key, said = Key(1, "a", 1000), "960 characters asked for, and 40 characters of this month left"
+    with store.usage.reserve(key, 960):
+        with pytest.raises(ServiceError, match=said) as raised, store.usage.reserve(key, 960):
+            pass
+        assert raised.value.status == 456
+        assert store.usage.of(1) == 0
+    with pytest.raises(ZeroDivisionError), store.usage.reserve(key, 960) as count:
+        count(400 + 1 // 0)
+    with store.usage.reserve(key, 960) as count:
+        count(400)
+        count(1)
+        with pytest.raises(ServiceError, match="and 40 characters"), store.usage.reserve(key, 41):
+            pass
+    store.usage.flush()
+    with pytest.raises(ServiceError, match="600 characters asked for, and 599"), store.usage.reserve(key, 600):
+        pass
+    with store.usage.reserve(key, 599) as count:
+        count(599)
+    assert store.usage.of(1) == 1000
+    with store.usage.reserve(Key(), 1 << 40), store.usage.reserve(Key(), 1 << 40):
+        pass
+
+
+def test_threads_have_all_that_a_key_may_and_no_more(store: Store) -> None:
+    store.keys.make("a", 100)
+
+    def ask(_: int) -> None:
+        with suppress(ServiceError), store.usage.reserve(Key(1, "a", 100), 1) as count:
+            count(1)
+            store.usage.flush()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(200)))
+    assert store.usage.of(1) == 100
+
+
+def test_what_is_being_written_is_seen_once(tmp_path: Path, monkeypatch) -> None:
+    with closing(Store.open(tmp_path)) as store, ThreadPoolExecutor(1) as pool:
+        store.usage.add(0, 5)
+        write, seen = store.database.write, []
+
+        @contextmanager
+        def slow() -> Iterator[sqlite3.Connection]:
+            with write() as connection:
+                yield connection
+            seen.append(pool.submit(store.usage.of, 0))
+            wait(seen, 0.1)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store.database, "write", slow)
+            store.usage.flush()
+        assert seen[0].result() == 5

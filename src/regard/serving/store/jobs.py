@@ -50,7 +50,7 @@ class Lease:
         request: with its kind.
         key: of the owner.
         done: segments that have an answer.
-        segments: how many there are; 0 before it was read.
+        segments: how many there are; 0 before it was read. ``characters``: of these.
         crashes: how often it was begun since the last answer.
     """
 
@@ -60,6 +60,7 @@ class Lease:
     key: Key
     done: int
     segments: int
+    characters: int
     crashes: int
 
 
@@ -155,17 +156,18 @@ class Jobs:
                 id, now = secrets.token_hex(8), time.time()
                 query = """
                     UPDATE jobs SET lease = ?, beat = ?, taken = ?, status = 'translating', crashes = crashes + 1
-                    WHERE number = ? RETURNING name, kind, source, target, terms, owner, done, segments, crashes
+                    WHERE number = ?
+                    RETURNING name, kind, source, target, terms, owner, done, segments, characters, crashes
                 """
                 row = connection.execute(query, (id, now, now, number)).fetchone()
-                name, kind, source, target, terms, owner, done, segments, crashes = row
+                name, kind, source, target, terms, owner, done, segments, characters, crashes = row
                 if crashes > CRASHES:
                     _end(connection, number, "error", error="the server failed again and again at this document")
                     continue
                 content = _bytes(connection, number, "content")
                 request = DocumentRequest(name, content, target, source, kind, _loaded(terms))
                 row = connection.execute("SELECT id, name, characters FROM keys WHERE id = ?", (owner,)).fetchone()
-                return Lease(number, id, request, Key(*row), done, segments, crashes)
+                return Lease(number, id, request, Key(*row), done, segments, characters, crashes)
         return None
 
     def begin(self, lease: Lease, segments: int, characters: int, source: str | None) -> None:

@@ -12,7 +12,6 @@ from regard.serving.core import Key, ServiceError
 from regard.serving.store.database import Database, hash_of
 from regard.serving.store.usage import month
 from regard.system.errors import RegardError, UsageError
-from regard.text.counts import counted
 
 LONGEST = 100
 """Characters of a name at most."""
@@ -74,12 +73,6 @@ class Keys:
                 connection.execute("UPDATE keys SET used = ? WHERE id = ?", (day, number))
         return Key(number, name, characters)
 
-    def of(self, number: int) -> Key | None:
-        """The key of a number."""
-        with self._database.read() as connection:
-            row = connection.execute("SELECT id, name, characters FROM keys WHERE id = ?", (number,)).fetchone()
-        return row and Key(*row)
-
     def revoke(self, name: str) -> None:
         """Delete a key and what it owned: glossaries, documents, memory, usage.
 
@@ -110,19 +103,3 @@ class Keys:
 def today() -> str:
     """The day in UTC."""
     return f"{datetime.now(UTC):%Y-%m-%d}"
-
-
-def refuse_over(key: Key, had: int, more: int) -> None:
-    """Refuse what a key may not have translated this month.
-
-    Args:
-        key: of a client.
-        had: characters, this month.
-        more: characters that it asks for.
-
-    Raises:
-        ServiceError: 456, DeepL's number for it.
-    """
-    if key.characters is not None and had + more > key.characters:
-        left = counted(max(key.characters - had, 0), "character")
-        raise ServiceError(456, f"{counted(more, 'character')} asked for, and {left} of this month left")

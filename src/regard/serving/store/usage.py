@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from threading import Lock, Timer
+from threading import Lock, RLock, Timer
 
-from regard.serving.core import ServiceError
+from regard.serving.core import Key, ServiceError
 from regard.serving.store.database import Database
+from regard.text.counts import counted
 
 PAUSE = 1.0
 """Seconds between two writes at least."""
 
 
 class Usage:
-    """Counts characters; they are written a second later, many at once."""
+    """Counts characters; they are written a second later, many at once.
+
+    Calls and documents of one process never exceed what a key may have. Others on the same folder see its documents,
+    and its texts once they are written: between them a key may go over by what it has translated at one time.
+    """
 
     def __init__(self, database: Database) -> None:
-        self._database, self._lock, self._writing = database, Lock(), Lock()
-        self._counts = dict[tuple[int, str], int]()
+        self._database, self._lock, self._writing = database, RLock(), Lock()
+        self._counts, self._reserved = dict[tuple[int, str], int](), Counter[int]()
         self._timer: Timer | None = None
 
     def add(self, key: int, characters: int) -> None:
@@ -32,11 +39,48 @@ class Usage:
                 self._timer.daemon = True
                 self._timer.start()
 
+    @contextmanager
+    def reserve(self, key: Key, characters: int) -> Iterator[Callable[[int], None]]:
+        """Keep characters of a key for a call: those that it says were translated count, the others are given back.
+
+        Args:
+            key: of a client.
+            characters: that it asks for.
+
+        Raises:
+            ServiceError: 456, DeepL's number for it, where the key has fewer left.
+        """
+        left = characters
+
+        def count_some(some: int) -> None:
+            nonlocal left
+            with self._lock:
+                left, self._reserved[key.id] = left - some, self._reserved[key.id] - some
+                self.add(key.id, some)
+
+        with ExitStack() as held:
+            if key.characters is not None:
+                connection = held.enter_context(self._database.read())
+            held.enter_context(self._lock)
+            if key.characters is not None:
+                had = self._had(connection, key.id) + self._reserved[key.id]
+                query = "SELECT ifnull(sum(characters), 0) FROM jobs WHERE owner = ? AND ended IS NULL"
+                had += connection.execute(query, (key.id,)).fetchone()[0]
+                if had + characters > key.characters:
+                    rest = counted(max(key.characters - had, 0), "character")
+                    asked = counted(characters, "character")
+                    raise ServiceError(456, f"{asked} asked for, and {rest} of this month left")
+            self._reserved[key.id] += characters
+        try:
+            yield count_some
+        finally:
+            with self._lock:
+                self._reserved[key.id] -= left
+
     def of(self, key: int) -> int:
         """Characters of a key this month, by its number."""
-        with self._lock, self._database.read() as connection:
-            query = "SELECT ifnull(sum(characters), 0) FROM usage WHERE key = ? AND month = ?"
-            return int(connection.execute(query, (key, month())).fetchone()[0]) + self._counts.get((key, month()), 0)
+        with self._database.read() as connection, self._lock:
+            return self._had(connection, key)
 
     def flush(self) -> None:
         """Write what was counted; where that is impossible now, it is kept for the next time."""
@@ -45,14 +89,18 @@ class Usage:
                 if self._timer:
                     self._timer.cancel()
                 self._timer, counts = None, dict(self._counts)
-            with suppress(ServiceError):
+            with suppress(ServiceError), ExitStack() as held:
                 with self._database.write() as connection:
                     for (key, when), characters in counts.items():
                         count(connection, key, characters, when)
-                with self._lock:
-                    for name, characters in counts.items():
-                        self._counts[name] -= characters
-                    self._counts = {name: left for name, left in self._counts.items() if left}
+                    held.enter_context(self._lock)  # so that nobody sees them here and there
+                for name, characters in counts.items():
+                    self._counts[name] -= characters
+                self._counts = {name: left for name, left in self._counts.items() if left}
+
+    def _had(self, connection: sqlite3.Connection, key: int) -> int:
+        query = "SELECT ifnull(sum(characters), 0) FROM usage WHERE key = ? AND month = ?"
+        return int(connection.execute(query, (key, month())).fetchone()[0]) + self._counts.get((key, month()), 0)
 
 
 def count(connection: sqlite3.Connection, key: int, characters: int, when: str | None = None) -> None:
