@@ -21,6 +21,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; font-src 'self'"
 )
+OPEN = ("settings", "languages")
+"""What needs no key."""
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 GERMAN = dict(
     zip(
@@ -84,7 +86,7 @@ class Answers:
         if self.refusals.get(path):
             status, headers = self.refusals[path].pop(0)
             route.fulfill(status=status, headers=headers, json={"error": f"refused with {status}"})
-        elif self.key and path != "settings" and request.headers.get("authorization") != f"Bearer {self.key}":
+        elif self.key and path not in OPEN and request.headers.get("authorization") != f"Bearer {self.key}":
             route.fulfill(status=403, json={"error": "this is no key of this server"})
         elif path.endswith("/result"):
             route.fulfill(body=b"Ein Brief.", headers={"content-type": "application/octet-stream"})
@@ -109,6 +111,8 @@ class Answers:
             return {"guesses": [{"language": "en", "confidence": 0.97}]}
         if path == "words":
             return {"words": self.words(body)}
+        if path == "usage":
+            return {"characters": 0, "limit": None}
         if path == "documents":
             return {"id": "7", "secret": "s"}
         if method == "DELETE":

@@ -369,6 +369,7 @@ def test_a_key(view: Open, watch: Watch) -> None:
     shown.keyboard.press("Enter")
     shown.get_by_role("alert").first.wait_for()
     assert shown.alerts() == ["This is no key of this server."]
+    assert not source(shown).count()
     shown.get_by_label("This server needs a key").fill("right")
     shown.get_by_role("button", name="Use it").click()
     source(shown).fill("The dog.")

@@ -62,6 +62,9 @@ async function asked<T>(path: string, body: object | null, signal?: AbortSignal)
 
 export const settings = () => asked<Settings>('settings', null)
 
+/** A key that is none is refused. */
+export const checkKey = () => asked<object>('usage', null)
+
 export const languages = async () => (await asked<{ languages: Language[] }>('languages', null)).languages
 
 export async function translate(question: Asked, signal: AbortSignal): Promise<SentTranslation[]> {
