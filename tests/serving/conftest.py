@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,8 +44,9 @@ class Running:
         limits: Limits,
         precision: Precision = "fp32",
         folders: Sequence[str] = FOLDERS,
+        data: Path | None = None,
     ) -> None:
-        self.store = Store.open(None)
+        self.store = Store.open(data)
         searching = SearchThreads(2)
         models = ServedModels(folders, precision, 0.0, searching)
         self.service = TranslationService(models, self.store, searching, needs_key, limits)
@@ -111,9 +113,10 @@ def start() -> Iterator[Start]:
         needs_key: bool = False,
         precision: Precision = "fp32",
         folders: Sequence[str] = FOLDERS,
+        data: Path | None = None,
         **limits: Any,
     ) -> Running:
-        there.append(Running(access or Access(), needs_key, Limits(**limits), precision, folders))
+        there.append(Running(access or Access(), needs_key, Limits(**limits), precision, folders, data))
         return there[-1]
 
     yield begin

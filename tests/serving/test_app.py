@@ -19,7 +19,7 @@ from regard.serving.app import Access, listen
 from regard.serving.core import Call, StaleModel
 from regard.serving.service import LINE, STREAMED, Limits
 from regard.tasks.model_folder import open_without_torch
-from tests.serving.conftest import PAIR, Running
+from tests.serving.conftest import PAIR, Reply, Running
 from tests.serving.interfaces.test_fuzz import body, mutate
 from tests.serving.search.test_threads import WORDS
 
@@ -243,7 +243,7 @@ def test_what_is_wrong_is_said(running, fields, status: int, said: str) -> None:
     assert said in reply.json["error"]
 
 
-def test_a_document_is_a_job(running) -> None:
+def put_document(running: Running) -> Reply:
     body = b"\r\n".join(
         [
             b"--b",
@@ -258,7 +258,11 @@ def test_a_document_is_a_job(running) -> None:
             b"",
         ]
     )
-    name = running.post("/v1/documents", body, Content_Type="multipart/form-data; boundary=b").json
+    return running.post("/v1/documents", body, Content_Type="multipart/form-data; boundary=b")
+
+
+def test_a_document_is_a_job(running) -> None:
+    name = put_document(running).json
     path, secret = f"/v1/documents/{name['id']}", {"Document_Secret": name["secret"]}
     until = time.monotonic() + 20
     while (job := running.get(path, **secret).json)["status"] not in ("done", "error"):
@@ -321,6 +325,20 @@ def test_state_metrics_and_description(running) -> None:
     assert set(described["paths"]["/v1/documents/{id}"]) == {"get", "delete"}
     body = described["paths"]["/v1/score"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(body["required"]) == {"texts", "translations", "target"}
+
+
+def test_without_its_data_folder_a_server_does_what_needs_none(start, tmp_path) -> None:
+    running = start(data=tmp_path / "data")
+    key = {"Authorization": f"Bearer {running.store.keys.make('team')}"}
+    assert running.get("/readyz").status == 200
+    shutil.rmtree(tmp_path / "data")
+    said = "the data folder was removed or replaced; start the server anew"
+    reply = running.get("/readyz")
+    assert (reply.status, reply.json) == (503, {"status": said})
+    for reply in (put_document(running), running.get("/v1/usage", **key)):
+        assert (reply.status, reply.json) == (503, {"error": said})
+    assert translate(running, texts=["The man sleeps."]).status == 200
+    assert running.get("/metrics").status == running.get("/livez").status == 200
 
 
 def test_every_answer_has_its_headers_and_the_page_is_there(running) -> None:

@@ -28,6 +28,7 @@ from regard.library.serve.files import file_response, files
 from regard.library.serve.guard import HEADERS, NAMES
 from regard.library.serve.server import Connection
 from regard.library.serve.server import Limits as ConnectionLimits
+from regard.serving.core import ServiceError
 from regard.serving.interfaces import deepl, libretranslate, native, others
 from regard.serving.interfaces.interface import TRACE, Interface
 from regard.serving.metrics import CONTENT_TYPE, Metrics
@@ -203,9 +204,14 @@ class ServiceSite:
         return JSONResponse({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """Whether new work is accepted."""
-        ending = self._service.admission.ending
-        return JSONResponse({"status": "ending" if ending else "ready"}, 503 if ending else 200)
+        """Whether new work is accepted, and what lasts is there."""
+        if self._service.admission.ending:
+            return JSONResponse({"status": "ending"}, 503)
+        try:
+            self._service.store.database.refuse_gone()
+        except ServiceError as error:
+            return JSONResponse({"status": str(error)}, error.status)
+        return JSONResponse({"status": "ready"})
 
     async def metrics(self, request: Request) -> Response:
         """What is counted."""

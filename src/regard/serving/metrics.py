@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from regard import __version__
+from regard.serving.core import ServiceError
 from regard.serving.service import TranslationService
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -73,8 +75,9 @@ class Metrics(Collector):
         yield loaded
         yield loads
         jobs = GaugeMetricFamily("regard_documents", "Documents by status.", labels=["status"])
-        for status, number in service.store.jobs.counts().items():
-            jobs.add_metric([status], number)
+        with suppress(ServiceError):  # the rest is worth more while what lasts is busy or gone
+            for status, number in service.store.jobs.counts().items():
+                jobs.add_metric([status], number)
         yield jobs
         info = GaugeMetricFamily("regard_info", "The version that runs.", labels=["version"])
         info.add_metric([__version__], 1)

@@ -1,6 +1,7 @@
 """The file: its modes, its format, faults in one sentence; threads and processes that use it at once."""
 
 import multiprocessing
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -178,3 +179,23 @@ def test_nothing_is_asked_of_one_that_is_closed(store: Store) -> None:
     store.close()
     with pytest.raises(ServiceError, match="the server ends"):
         store.keys.all()
+
+
+def test_a_folder_that_is_gone_or_another_is_written_no_more(tmp_path: Path) -> None:
+    folder, said = tmp_path / "data", "the data folder was removed or replaced; start the server anew"
+    with closing(Store.open(folder)) as store:
+        secret = store.keys.make("a")
+        shutil.copytree(folder, tmp_path / "copy")
+        folder.rename(tmp_path / "aside")
+        for change in (lambda: None, lambda: (tmp_path / "copy").rename(folder)):
+            change()
+            for act in (store.keys.all, lambda: store.keys.make("b"), store.database.empty_log):
+                with pytest.raises(ServiceError, match=said) as raised:
+                    act()
+                assert raised.value.status == 503
+            store.usage.add(0, 5)
+            store.usage.flush()
+        shutil.rmtree(folder)
+        (tmp_path / "aside").rename(folder)
+        assert store.keys.find(secret), "the same folder is back"
+        assert store.usage.of(0) == 10

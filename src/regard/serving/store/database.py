@@ -76,7 +76,7 @@ _FAULTS = {
 
 
 class Database:
-    """Transactions on a file; each has a connection of its own.
+    """Transactions on a file; each has a connection of its own, and begins by a look whether the file is still there.
 
     Args:
         path: of the file, which is made where there is none; ``None``: in memory, gone with this object.
@@ -100,6 +100,7 @@ class Database:
                 path.chmod(0o600)
             with _alone(path.parent):
                 self._free.put(self._prepare())
+                self._file = path.stat()
         except OSError as error:
             raise RegardError(f"cannot be opened: {disk.reason(error)}", str(path)) from None
         except sqlite3.OperationalError as error:
@@ -112,7 +113,7 @@ class Database:
         """What it holds at one moment.
 
         Raises:
-            ServiceError: 503 it is busy or closed, 507 the disk is full, 500 it is damaged.
+            ServiceError: 503 it is busy, closed or gone, 507 the disk is full, 500 it is damaged.
         """
         with self._transaction("BEGIN") as connection:
             yield connection
@@ -126,6 +127,16 @@ class Database:
         """
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
+
+    def refuse_gone(self) -> None:
+        """Raise a ServiceError (503) where it is closed, or another file or none has its path: all would be lost."""
+        if not self._open:
+            raise ServiceError(503, "the server ends")
+        if self._path is not None:
+            with suppress(OSError):
+                if os.path.samestat(self._path.stat(), self._file):
+                    return
+            raise ServiceError(503, "the data folder was removed or replaced; start the server anew")
 
     def empty_log(self) -> None:
         """Write what is in SQLite's log into the file, so that nothing deleted is in either, unless somebody reads."""
@@ -168,8 +179,7 @@ class Database:
             raise ServiceError(status, sentence, 1 if status == 503 else None) from error
 
     def _take(self) -> sqlite3.Connection:
-        if not self._open:
-            raise ServiceError(503, "the server ends")
+        self.refuse_gone()
         try:
             return self._free.get(self._path is None, PATIENCE)
         except Empty:
