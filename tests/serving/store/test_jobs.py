@@ -274,6 +274,27 @@ def test_there_are_limits(store: Store, monkeypatch) -> None:
     store.jobs.put(REQUEST, NO_KEY)
 
 
+def test_no_key_has_more_than_half_of_the_room(store: Store, monkeypatch) -> None:
+    monkeypatch.setattr(jobs, "STORED", 4 * len(REQUEST.content))
+
+    def fill(key: Key, room: int, said: str) -> list[JobName]:
+        names = [store.jobs.put(REQUEST, key) for _ in range(room)]
+        with pytest.raises(ServiceError, match=said) as raised:
+            store.jobs.put(REQUEST, key)
+        assert (raised.value.status, raised.value.retry_after) == (429, 600)
+        return names
+
+    for name in fill(NO_KEY, 4, "there is no room"):
+        store.jobs.delete(name)
+    own = "the documents of one key have 0 MiB at most, half of the room there is; delete some"
+    names = fill(owned(store), 2, own)
+    fill(owned(store, "bob"), 2, own)
+    fill(NO_KEY, 0, "there is no room")
+    for name in names:
+        store.jobs.delete(name)
+    fill(NO_KEY, 2, own)
+
+
 @pytest.mark.parametrize(
     ("name", "offered"),
     [

@@ -26,7 +26,7 @@ LARGEST = 32 << 20
 QUEUED = 100
 """Documents of a key at most that are not done."""
 STORED = 1 << 30
-"""Bytes of all documents at most."""
+"""Bytes of all documents at most; where there are keys, those of one have half of it at most."""
 KEPT = 86_400.0
 """Seconds after its end when a document is deleted."""
 CRASHES = 8
@@ -75,7 +75,7 @@ class Jobs:
 
         Raises:
             UsageError: its kind is not known.
-            ServiceError: 413 it is too large, 429 too many wait.
+            ServiceError: 413 it is too large, 429 too many wait, or there is no room.
         """
         name = _file_name(request.name)
         kind = request.kind or kind_of(PurePath(name))
@@ -90,7 +90,15 @@ class Jobs:
             query = "SELECT count(*) FROM jobs WHERE owner = ? AND ended IS NULL"
             if connection.execute(query, (key.id,)).fetchone()[0] >= QUEUED:
                 raise ServiceError(429, f"{counted(QUEUED, 'document')} of this key wait; try again later", 60)
-            if (connection.execute("SELECT sum(size) FROM jobs").fetchone()[0] or 0) + size > STORED:
+            query = """
+                SELECT ifnull(sum(size), 0), ifnull(sum(size) FILTER (WHERE owner = ?), 0),
+                EXISTS (SELECT 1 FROM keys WHERE id > 0) FROM jobs
+            """
+            stored, own, shared = connection.execute(query, (key.id,)).fetchone()
+            if shared and own + size > STORED // 2:
+                most = f"the documents of one key have {STORED >> 21} MiB at most, half of the room there is"
+                raise ServiceError(429, f"{most}; delete some, or try again later", 600)
+            if stored + size > STORED:
                 raise ServiceError(429, "there is no room for further documents; try again later", 600)
             columns = "id, secret, owner, name, kind, source, target, terms, size, created"
             query = f"INSERT INTO jobs ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
