@@ -16,6 +16,7 @@ import pytest
 from odf.opendocument import OpenDocumentText
 from odf.text import P, Span
 
+from regard.documents import kinds
 from regard.documents.kinds import KINDS, read_document
 from regard.documents.segment import SegmentTranslation
 from regard.documents.tags.placement import place_in_proportion
@@ -181,6 +182,34 @@ def test_large_and_deep_files_take_bounded_time(kind: str) -> None:
         b'{"a":' * 50_000,
     ):
         use(data, kind)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_text_and_marks_beyond_the_room_are_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_document(SAMPLES[kind], kind, "file", 1 << 20).segments
+    for most, characters in ((1 << 20, 40 if kind == "latex" else 20), (1, 1 << 20)):
+        monkeypatch.setitem(kinds._MOST, kind, most)
+        with pytest.raises(RegardError, match=r"^file: (?s:.*)has more text, or more lines and marks, than"):
+            read_document(SAMPLES[kind], kind, "file", characters)
+        assert read_document(SAMPLES[kind], kind, "file").segments
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"), [("markdown", b"a\n\n"), ("markdown", b"- "), ("json", b"1,"), ("html", b"<p>")]
+)
+def test_what_takes_most_memory_is_refused_at_once(kind: str, data: bytes) -> None:
+    began = time.process_time()
+    with pytest.raises(RegardError, match="than a server reads at once"):
+        read_document(data * 1_100_000, kind, characters=32 << 20)
+    assert time.process_time() - began < 1
+
+
+def test_a_novel_is_read() -> None:
+    paragraph = (
+        "“It is,” she said, “as *good* as any;” and — as ever — he agreed: 'Quite so!' (He'd not (yet) seen it.)\n\n"
+    )
+    document = read_document(paragraph.encode() * 10_000, "markdown", characters=32 << 20)
+    assert len(document.segments) == 10_000
 
 
 MEMBERS = {

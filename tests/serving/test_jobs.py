@@ -241,6 +241,42 @@ def test_a_server_that_is_full_is_asked_again(store: Store, monkeypatch) -> None
         assert ended(runner, runner.put(TEXT)).error == "no such language"
 
 
+@pytest.mark.parametrize(
+    ("limit", "most", "request_", "said"),
+    [
+        ("SEGMENTS", 99, TEXT, "the document has 100 segments; 99 are the most; divide it"),
+        ("LONGEST_SEGMENT", 22, PAGE, None),
+        ("LONGEST_SEGMENT", 5, PAGE, "line 1 begins a segment of 12 characters; 5 are the most"),
+        ("LARGEST", len(LINES), TEXT, None),
+        ("LARGEST", len(LINES) - 1, TEXT, "a.txt: has more text, or more lines and marks, than a server reads at once"),
+    ],
+)
+def test_what_would_take_the_memory_of_others_is_refused(
+    store: Store, monkeypatch, limit: str, most: int, request_: DocumentRequest, said: str | None
+) -> None:
+    monkeypatch.setattr(jobs, limit, most)
+    with run(store) as runner:
+        found = ended(runner, runner.put(request_))
+    assert (found.status, found.done) == (("error", 0) if said else ("done", found.segments))
+    assert (said or "") in (found.error or "")
+
+
+def test_a_chunk_of_long_segments_is_small(store: Store, monkeypatch) -> None:
+    monkeypatch.setattr(jobs, "CHUNK_CHARACTERS", 50)
+    sizes = list[int]()
+
+    def translate(request: DocumentRequest, segments: Sequence[Segment], call: Call) -> list[SegmentAnswer]:
+        sizes.append(len(segments))
+        return shout(request, segments, call)
+
+    long = replace(TEXT, content=b"\n\n".join([b"line 0 of a long text"] * 4 + [b"a" * 60] * 2 + [b"b"] * 40))
+    with run(store, translate, 1) as runner:
+        name = runner.put(long)
+        assert ended(runner, name).status == "done"
+        assert runner.result(name) == expected(long)
+    assert sizes == [3, 2, 1, 32, 8]
+
+
 def test_a_key_has_only_the_characters_of_its_month(store: Store) -> None:
     store.keys.make("anna", 20)
     with run(store) as runner:
@@ -335,9 +371,11 @@ import sys, threading
 from pathlib import Path
 from regard.serving import jobs
 from regard.serving.store import Store
+from regard.serving.store import jobs as stored
 from tests.serving.test_jobs import shout
 folder, seconds = Path(sys.argv[1]), float(sys.argv[2])
 jobs.CHUNK, jobs.TURN, jobs.PAUSE = 8, 0.1, 0.01
+stored.CRASHES = 1000  # here the documents are not to blame
 clock = threading.Event()
 runner = jobs.JobRunner(Store.open(folder), lambda *given: clock.wait(seconds) or shout(*given), lease=0.3)
 runner.start()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from itertools import accumulate
 from threading import Event, Lock, Semaphore, Thread
 
 from regard.documents.kinds import read_document
@@ -26,11 +27,17 @@ from regard.serving.core import (
     describe_fault,
 )
 from regard.serving.store import Store
-from regard.serving.store.jobs import Lease, LeaseLost
+from regard.serving.store.jobs import DEATH, LARGEST, Lease, LeaseLost
 from regard.system.errors import RegardError
 
 CHUNK = 128
-"""Segments that are translated and written together."""
+"""Segments that are translated and written together, at most."""
+CHUNK_CHARACTERS = 1 << 16
+"""Characters of these: another segment is added while there are fewer."""
+SEGMENTS = 100_000
+"""Of a document at most."""
+LONGEST_SEGMENT = 1 << 20
+"""Characters of a segment at most."""
 TURN = 10.0
 """Seconds after which a document lets another one go on."""
 PAUSE = 1.0
@@ -161,7 +168,7 @@ class JobRunner:
             pass
         except ServiceError as error:
             if error.status in TEMPORARY:
-                pause = min(max(error.retry_after or 0, 2.0 ** (lease.crashes - 1)), LONGEST_PAUSE)
+                pause = min(max(error.retry_after or 0, 2.0 ** (lease.crashes - DEATH)), LONGEST_PAUSE)
             else:
                 self._fail(lease, str(error))
         except RegardError as error:
@@ -174,8 +181,9 @@ class JobRunner:
 
     def _go_on(self, lease: Lease, call: Call) -> None:
         request, done = lease.request, lease.done
-        document = read_document(request.content, request.kind or "", request.name)
+        document = read_document(request.content, request.kind or "", request.name, LARGEST)
         segments, begun = document.segments, time.monotonic()
+        _refuse_large(segments)
         if len(segments) != lease.segments:
             characters, done = count_characters([one.text for one in segments]), 0
             if request.source is None and self._guess:
@@ -183,14 +191,16 @@ class JobRunner:
                 request = replace(request, source=self._guess(text, request))
             with self._store.usage.reserve(lease.key, characters - lease.characters):  # which its row does from then on
                 self._jobs.begin(lease, len(segments), characters, request.source)
-        for first in range(done, len(segments), CHUNK):
+        first = done
+        while first < len(segments):
             passed = time.monotonic() - begun
             if first > done and (self._ends.is_set() or (passed > TURN and self._jobs.waits(self._seconds))):
                 return
             now = time.monotonic()
-            answers = self._translate(request, segments[first : first + CHUNK], call)
+            answers = self._translate(request, _chunk(segments, first), call)
             lines = [json.dumps(asdict(one)) for one in answers]
             self._jobs.add(lease, first, lines, time.monotonic() - now)
+            first += len(lines)
         found = list(map(SegmentAnswer.read, self._jobs.answers(lease)))
         self._jobs.finish(lease, write_document(document, found, request.name), list(report(segments, found)))
 
@@ -226,6 +236,21 @@ class JobRunner:
                 _tell(error)
             for thread in self._workers:
                 thread.join(self._seconds / 5 / len(self._workers))
+
+
+def _refuse_large(segments: Sequence[Segment]) -> None:
+    """Refuse a document whose translation would take more memory than others leave."""
+    if len(segments) > SEGMENTS:
+        raise ServiceError(413, f"the document has {len(segments):,} segments; {SEGMENTS:,} are the most; divide it")
+    if long := next((one for one in segments if len(one.text) > LONGEST_SEGMENT), None):
+        found = f"{long.where or 'the text'} begins a segment of {len(long.text):,} characters"
+        raise ServiceError(413, f"{found}; {LONGEST_SEGMENT:,} are the most; put empty lines between paragraphs")
+
+
+def _chunk(segments: Sequence[Segment], first: int) -> Sequence[Segment]:
+    """The segments that are translated next."""
+    sizes = accumulate(len(one.text) for one in segments[first : first + CHUNK - 1])
+    return segments[first : first + 1 + sum(size < CHUNK_CHARACTERS for size in sizes)]
 
 
 def _tell(error: Exception) -> None:

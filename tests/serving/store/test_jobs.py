@@ -144,8 +144,7 @@ def test_a_clock_that_was_set_back_holds_no_document(store: Store) -> None:
     assert take(store)
 
 
-def test_a_document_that_ends_every_server_is_given_up(store: Store, monkeypatch) -> None:
-    monkeypatch.setattr(jobs, "CRASHES", 3)
+def test_a_document_that_ends_every_server_is_given_up(store: Store) -> None:
     name = store.jobs.put(REQUEST, NO_KEY)
     leases = [take(store, 0.0) for _ in range(3)]
     store.jobs.begin(leases[-1], 2, 12, "en")

@@ -8,6 +8,7 @@ rules of flanking would not see at its new place is written as HTML.
 from __future__ import annotations
 
 import re
+from array import array
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -165,13 +166,14 @@ class _Reader:
 
     def _block(self, content: str, lines: Sequence[Place], frame: str) -> Iterator[Segment]:
         """Those of a paragraph or a heading."""
-        places, pieces = list[int](), content.split("\n")
+        places, pieces = array("I"), content.split("\n")
         for (begin, end), piece in zip(lines, pieces, strict=False):
             core, raw = piece.strip(_BLANKS), self._raw[begin:end]
             mark = _HEADING.search(raw) if frame else None
             at = begin + (mark.end() if mark else len(raw.rstrip(_BLANKS)) - len(core))
             lead = len(piece) - len(piece.lstrip(_BLANKS))
-            places += [at] * lead + list(range(at, at + len(piece) - lead + 1))
+            places.extend([at] * lead)
+            places.extend(range(at, at + len(piece) - lead + 1))
             if not self._raw.startswith(core, at):
                 return
         if len(places) == len(content) + 1:

@@ -7,7 +7,7 @@ import re
 from regard.documents.encoding import decode
 from regard.documents.segment import LineNumbers, SegmentBuilder, TextDocument
 
-_PARAGRAPH = re.compile(r"[^\s](?:[^\n]|\n(?![ \t\r]*(?:\n|\Z)))*(?<!\s)")
+_PARAGRAPH = re.compile(r"[^\s](?:[^\n]++|\n(?![ \t\r]*(?:\n|\Z)))*+")
 
 
 def read(data: bytes) -> TextDocument:
@@ -16,6 +16,6 @@ def read(data: bytes) -> TextDocument:
     segments, lines = [], LineNumbers(raw)
     for found in _PARAGRAPH.finditer(raw, raw.startswith("\ufeff")):
         one = SegmentBuilder(found.start())
-        one.add(found[0])
-        segments.append(one.segment(found.end(), lines.of(found.start())))
+        one.add(text := found[0].rstrip())
+        segments.append(one.segment(found.start() + len(text), lines.of(found.start())))
     return TextDocument(raw, segments, encoding)

@@ -29,8 +29,10 @@ STORED = 1 << 30
 """Bytes of all documents at most; where there are keys, those of one have half of it at most."""
 KEPT = 86_400.0
 """Seconds after its end when a document is deleted."""
-CRASHES = 8
-"""Times that a document may be begun again without progress."""
+CRASHES = 9
+"""Failures without progress after which a document is given up."""
+DEATH = 3
+"""Failures as which the death of a process counts: each may be that of the whole server."""
 LONGEST = 200
 """Characters of a file's name at most."""
 _UNDER_LEASE = "UPDATE jobs SET {} WHERE number = ? AND lease = ?"
@@ -51,7 +53,7 @@ class Lease:
         key: of the owner.
         done: segments that have an answer.
         segments: how many there are; 0 before it was read. ``characters``: of these.
-        crashes: how often it was begun since the last answer.
+        crashes: failures since the last answer; as if this runner died too.
     """
 
     number: int
@@ -163,11 +165,11 @@ class Jobs:
             while number := _next(connection, seconds):
                 id, now = secrets.token_hex(8), time.time()
                 query = """
-                    UPDATE jobs SET lease = ?, beat = ?, taken = ?, status = 'translating', crashes = crashes + 1
+                    UPDATE jobs SET lease = ?, beat = ?, taken = ?, status = 'translating', crashes = crashes + ?
                     WHERE number = ?
                     RETURNING name, kind, source, target, terms, owner, done, segments, characters, crashes
                 """
-                row = connection.execute(query, (id, now, now, number)).fetchone()
+                row = connection.execute(query, (id, now, now, DEATH, number)).fetchone()
                 name, kind, source, target, terms, owner, done, segments, characters, crashes = row
                 if crashes > CRASHES:
                     _end(connection, number, "error", error="the server failed again and again at this document")
@@ -237,10 +239,10 @@ class Jobs:
             _end(connection, lease.number, "error", storable(error))
 
     def release(self, lease: Lease, crashed: bool = False) -> None:
-        """Let others go on with a document; ``crashed``: it made no progress."""
+        """Let others go on with a document; ``crashed``: it failed."""
         with self._database.write() as connection:
             query = _UNDER_LEASE.format("lease = NULL, crashes = max(crashes - ?, 0)")
-            connection.execute(query, (0 if crashed else 1, lease.number, lease.id))
+            connection.execute(query, (DEATH - crashed, lease.number, lease.id))
 
     def renew(self, leases: Iterable[Lease]) -> None:
         """Say that these documents are worked on."""
