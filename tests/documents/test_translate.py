@@ -19,9 +19,11 @@ from regard.documents.translate import Memory, SegmentAnswer, SegmentTranslator
 from regard.engine import transformer
 from regard.inspection import SHIPPED
 from regard.tasks.text.output_options import OutputOptions
+from regard.tasks.text.terms import Terminology
 from regard.tasks.text.writer import Hypothesis
 from regard.tasks.translation.translator import Translation
 from regard.text.placeholders import plain
+from regard.text.terms import Phrases, TermList
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +47,11 @@ def segment(marked: str) -> Segment:
     return builder.segment(0, "line 7")
 
 
-def translate(task: Translation, *marked: str, memory: Memory | None = None) -> list[str]:
+def translate(
+    task: Translation, *marked: str, memory: Memory | None = None, terms: Terminology | None = None
+) -> list[str]:
     segments = [segment(one) for one in marked]
-    answers = SegmentTranslator(task, OutputOptions(beam=1), memory=memory)(segments)
+    answers = SegmentTranslator(task, OutputOptions(beam=1, terms=terms), memory=memory)(segments)
     return [written(*pair) for pair in zip(segments, answers, strict=True)]
 
 
@@ -92,6 +96,36 @@ def test_what_is_kept_comes_out_once(task: Translation) -> None:
     assert found[0].count("f(x") == 1
     for literal in ("47", "%(name)s"):
         assert found[1].count(literal) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "marked", "wanted"),
+    [
+        ("B52", "The dog sees the B52.", "Pferd"),
+        ("12", "The 12 cats sleep.", "Pferd"),
+        ("Boeing 747", "The dog sees the <b>Boeing 747</b>.", "Pferd"),
+        ("www.example.org", "The dog sees www.example.org now.", "Pferd"),
+        ("12", "The dog sees 12.5 cats.", "12.5"),
+        ("name", "The dog sees %(name)s.", "%(name)s"),
+        ("s", "The dog sees %s.", "%s"),
+        ("B52", "The dog sees <b>`B52`</b>.", "`B52`"),
+    ],
+)
+def test_terms_win_over_what_is_kept_but_for_parts_of_it(
+    task: Translation, source: str, marked: str, wanted: str
+) -> None:
+    [found] = translate(task, marked, terms=Terminology(TermList((f"{source}\tPferd",))))
+    assert wanted in found
+    if wanted.endswith("Pferd"):
+        assert source not in found
+
+
+def test_a_list_of_terms_is_indexed_once(task: Translation) -> None:
+    terms = Terminology(TermList(("dog\tPferd",)))
+    with patch("regard.text.terms.Phrases", wraps=Phrases) as made:
+        for _ in range(2):
+            assert translate(task, "The dog sleeps.", "The B52 sleeps.", terms=terms)[0] == "Der Pferd schläft."
+    assert [given.args[0] for given in made.call_args_list].count(["dog"]) == 2  # with and without space between words
 
 
 class OneText:

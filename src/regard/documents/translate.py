@@ -212,6 +212,10 @@ class SegmentTranslator:
     memory: Memory | None = None
     split: bool = True
 
+    @cached_property
+    def _terms(self) -> Terminology:
+        return self.options.terms or self.task.terminology or Terminology()
+
     def __call__(self, segments: Sequence[Segment]) -> list[SegmentAnswer]:
         """What becomes of each segment."""
         return self.answers(self.drafts(segments))
@@ -229,7 +233,7 @@ class SegmentTranslator:
         return list(map(self._answer, drafts, self._shares(drafts)))
 
     def _draft(self, segment: Segment) -> SegmentDraft:
-        draft = SegmentDraft(segment, segment.tags + (tuple(find_protected(segment)) if self.protect else ()))
+        draft = SegmentDraft(segment, segment.tags + (tuple(self._protected(segment)) if self.protect else ()))
         if _SURROGATE.search(segment.text) or not _LETTER.search(_leave_out(segment.text, draft.kept)):
             return draft
         known = self.memory and self.memory.exact(segment.text.strip())
@@ -243,6 +247,16 @@ class SegmentTranslator:
         for one in draft.sentences:
             one.marked = with_tags(segment.text, learned, (one.begin, one.end))
         return draft
+
+    def _protected(self, segment: Segment) -> Iterator[Tag]:
+        """Numbers, addresses and placeholders of a text as kept tags, but for what is all in a term."""
+        found = list(find_protected(segment))
+        terms = list(self._terms.find(segment.text, self.task.direction[0])) if found and self._terms else []
+        begins = [term.begin for term in terms]
+        for tag in found:
+            at = bisect_right(begins, tag.begin) - 1
+            if at < 0 or terms[at].end < tag.end:
+                yield tag
 
     def _sentences(self, text: str, lines: Sequence[Place], kept: Sequence[Place]) -> Iterator[DraftSentence]:
         """The sentences of a text; none ends inside what is kept, and one without a letter stays as it is."""
@@ -290,7 +304,7 @@ class SegmentTranslator:
     def _write_batch(
         self, given: list[tuple[SegmentDraft, DraftSentence]], kept: dict[str, tuple[str, ...]], beam: int | None
     ) -> None:
-        own = self.options.terms or self.task.terminology or Terminology()
+        own = self._terms
         terms = SegmentTerms(own.terms, own.protect, own.forbidden, kept)
         options = replace(self.options, beam=beam, terms=terms or None)
         with collect_notices() as told:

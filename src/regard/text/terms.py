@@ -159,6 +159,12 @@ class TermList:
                 found.setdefault(entry.source, {}).update(dict.fromkeys(entry.forms))
         return tuple(TermEntry(source, tuple(forms)) for source, forms in found.items())
 
+    @cached_property
+    def sources(self) -> dict[bool, Phrases]:
+        """What finds the sources in texts without space between words, and with it."""
+        found = [entry.source for entry in self.entries]
+        return {spaced: Phrases(found, spaced) for spaced in (False, True)}
+
     @property
     def content(self) -> bytes:
         """The file."""

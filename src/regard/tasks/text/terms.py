@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from regard.tasks.text.task import decode_with_offsets, line_of
 from regard.text.language_tokens import Direction
 from regard.text.languages import WITHOUT_SPACES, primary
 from regard.text.terms import KEEP, NO_TERMS, PROTECTED, Phrases, TermList, count, is_letter, listed_lines, phrase
+from regard.text.terms import Found as FoundPhrase
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 ROUNDS = 20
@@ -81,17 +82,16 @@ class Terminology:
     def __bool__(self) -> bool:
         return bool(self.terms.entries or self.protect or self.forbidden)
 
-    @cached_property
-    def _sources(self) -> dict[bool, Phrases]:
-        sources = [entry.source for entry in self.terms.entries]
-        return {spaced: Phrases(sources, spaced) for spaced in (False, True)}
+    def find(self, text: str, language: str, taken: Sequence[tuple[int, int]] = ()) -> Iterator[FoundPhrase]:
+        """The sources of terms in a text, as :meth:`~regard.text.terms.Phrases.find` has it."""
+        return self.terms.sources[has_spaces(language)].find(re.sub(r"\s", " ", text), taken)
 
     def wanted(self, text: str, language: str) -> list[WantedTerm]:
         """The terms of a text in a language, in the order of the text."""
         text, entries = _WIDE.sub(" ", unicodedata.normalize("NFC", text)).strip(), self.terms.entries
         taken = [one.span() for one in PROTECTED.finditer(text)] if self.protect else []
         found: list[tuple[int, str, tuple[str, ...]]] = []
-        for one in self._sources[has_spaces(language)].find(re.sub(r"\s", " ", text), taken) if entries else ():
+        for one in self.find(text, language, taken) if entries else ():
             source = " ".join(text[one.begin : one.end].split())
             written = (source if form == KEEP else form for form in entries[one.place].forms)
             found.append((one.begin, source, tuple(dict.fromkeys(written))))
