@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -96,6 +97,17 @@ def test_what_is_kept_comes_out_once(task: Translation) -> None:
     assert found[0].count("f(x") == 1
     for literal in ("47", "%(name)s"):
         assert found[1].count(literal) == 1
+
+
+@pytest.mark.parametrize("one", ["%s a ", "{} a "])
+def test_a_sentence_with_very_many_placeholders_takes_bounded_time(task: Translation, one: str) -> None:
+    text = "".join(one.replace("{}", str(number)) for number in range(10_000))
+    output = " ".join("x" * 20_000)
+    best = replace(task.write(["The dog sleeps."], OutputOptions(beam=1))[0][0], text=output)
+    began = time.process_time()
+    with patch.object(type(task), "write", lambda *given, **more: [[best]]):
+        assert translate(task, text) == [f"{output} "]
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(

@@ -280,7 +280,9 @@ class SegmentTranslator:
         """Translate sentences in one batch; again, with a beam, those that lack something that they keep."""
         if given:
             self._write_batch(given, {}, self.options.beam)
-        lacking = [(draft, one, own) for draft, one in given if lacks(one.text, one.output, own := draft.kept_in(one))]
+        kept_in = [(draft, one, draft.kept_in(one)) for draft, one in given]
+        few = (one for one in kept_in if len(one[2]) * len(one[1].output) <= MOST)
+        lacking = [(draft, one, own) for draft, one, own in few if lacks(one.text, one.output, own)]
         shares = self._unit_weights([(one.text, one.output) for _, one, _ in lacking])
         again, kept = list[tuple[SegmentDraft, DraftSentence]](), dict[str, tuple[str, ...]]()
         for draft, one, own in lacking:
