@@ -99,10 +99,10 @@ def test_what_is_kept_comes_out_once(task: Translation) -> None:
         assert found[1].count(literal) == 1
 
 
+@pytest.mark.parametrize("output", ["x", " ".join("x" * 20_000)])
 @pytest.mark.parametrize("one", ["%s a ", "{} a "])
-def test_a_sentence_with_very_many_placeholders_takes_bounded_time(task: Translation, one: str) -> None:
-    text = "".join(one.replace("{}", str(number)) for number in range(10_000))
-    output = " ".join("x" * 20_000)
+def test_a_sentence_with_very_many_placeholders_takes_bounded_time(task: Translation, one: str, output: str) -> None:
+    text = "".join(one.replace("{}", str(number)) for number in range(10_000 if output != "x" else 2_000))
     best = replace(task.write(["The dog sleeps."], OutputOptions(beam=1))[0][0], text=output)
     began = time.process_time()
     with patch.object(type(task), "write", lambda *given, **more: [[best]]):

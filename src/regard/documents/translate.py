@@ -189,7 +189,7 @@ class SegmentDraft:
     @property
     def wants_alignment(self) -> bool:
         """Whether its tags need one, and are few enough for it."""
-        if not self.sentences or len(self.units_J) * max(len(self.units_I), len(self.tags)) > MOST:
+        if not self.sentences or max(len(self.units_I), len(self.units_J), 2 * len(self.tags)) ** 2 > MOST:
             return False
         return lacks(self.segment.text, self.text, self.kept) or needs_alignment(self.segment.tags, self.units_I)
 
@@ -281,7 +281,7 @@ class SegmentTranslator:
         if given:
             self._write_batch(given, {}, self.options.beam)
         kept_in = [(draft, one, draft.kept_in(one)) for draft, one in given]
-        few = (one for one in kept_in if len(one[2]) * len(one[1].output) <= MOST)
+        few = [(draft, one, own) for draft, one, own in kept_in if len(own) * len(one.text + one.output) <= MOST]
         lacking = [(draft, one, own) for draft, one, own in few if lacks(one.text, one.output, own)]
         shares = self._unit_weights([(one.text, one.output) for _, one, _ in lacking])
         again, kept = list[tuple[SegmentDraft, DraftSentence]](), dict[str, tuple[str, ...]]()

@@ -28,7 +28,7 @@ FAINT = 1e-6
 SURE = 1e3
 """What a unit counts for that must be in a run; what must not counts as much against it."""
 MOST = 1 << 22
-"""Units of a text times those of its translation, and times its tags, above which places are proportional."""
+"""Square of the units of a text or its translation, or of twice its tags, above which places are proportional."""
 
 
 def needs_alignment(tags: Sequence[Tag], units: Sequence[Place]) -> bool:
