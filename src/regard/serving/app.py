@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import socket
 import sys
@@ -26,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from regard.library.serve.body import RequestRefused
 from regard.library.serve.files import file_response, files
 from regard.library.serve.guard import HEADERS, NAMES
-from regard.library.serve.server import Connection
+from regard.library.serve.server import MALFORMED, Connection
 from regard.library.serve.server import Limits as ConnectionLimits
 from regard.serving.core import ServiceError
 from regard.serving.interfaces import deepl, libretranslate, native, others
@@ -238,7 +239,8 @@ class ServiceServer(uvicorn.Server):
 
     def __init__(self, site: ServiceSite, service: TranslationService) -> None:
         self._service, self._until = service, float("inf")
-        limits = ConnectionLimits(most=CONNECTIONS, whole=120.0)
+        malformed = json.dumps({"error": MALFORMED})
+        limits = ConnectionLimits(most=CONNECTIONS, whole=120.0, malformed=malformed)
         super().__init__(
             uvicorn.Config(
                 site.app,

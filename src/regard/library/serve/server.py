@@ -139,6 +139,7 @@ class Limits:
         stalled: seconds in which the client must read at least some of a response.
         drained: seconds for which input after a refusal is discarded, so that the refusal can be read.
         most: simultaneous connections; a browser opens six.
+        malformed: the answer to what is no HTTP.
     """
 
     head: float = 20.0
@@ -146,6 +147,7 @@ class Limits:
     stalled: float = 20.0
     drained: float = 0.5
     most: int = 128
+    malformed: str = json.dumps({"error": MALFORMED, "where": None})
 
 
 LIMITS = Limits()
@@ -220,7 +222,7 @@ class Connection(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            content = json.dumps({"error": MALFORMED}).encode()
+            content = self._limits.malformed.encode()
             named = {"Content-Type": "application/json", "Content-Length": str(len(content)), "Connection": "close"}
             headers = [(name.lower().encode(), value.encode()) for name, value in (HEADERS | named).items()]
             begun = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
