@@ -83,11 +83,10 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     resumed = with_model and not wishes.preset and earlier.get("model.family") in TASKS[task].families
     known = family or (earlier["model.family"] if resumed else None)  # the table had another one once
     model = {**chosen.get("model", {}), **({"family": known} if known else {})}
-    minutes = training.get("minutes") if training.get("steps") is None else None
-    begun, spans = earlier.get("model.d_model"), bool(chosen.get("text_to_text", {}).get("spans"))
+    spans = bool(chosen.get("text_to_text", {}).get("spans"))
     trained = job_class(task).training
     sizes = (spans and trained.spans) or (wishes.begun and trained.adapted) or trained.sizes
-    table = defaults(task, sizes, pairs, wishes.preset, with_model, training.get("schedule"), model, minutes, begun)
+    table = defaults(task, sizes, pairs, wishes.preset, with_model, training, model, earlier)
     if family is not None and family != table.get("model", {}).get("family", family):
         table.pop("model", None)  # the sizes of another family
     same = earlier.get("model.family") == table.get("model", {}).get("family")

@@ -30,7 +30,7 @@ def values(
 ) -> dict[str, Any]:
     """What a row gives, for as many examples as it goes up to."""
     sizes, most = job_class(task).training.sizes, int(min(row.count, 1e12)) - 1
-    return defaults(task, sizes, most, name, with_model, schedule=None)
+    return defaults(task, sizes, most, name, with_model, {})
 
 
 size_for = partial(sizing.size_for, SIZES)
@@ -61,6 +61,36 @@ def test_a_run_that_resumes_keeps_the_row_it_began_with(
 ) -> None:
     monkeypatch.setattr(sizing, "step_seconds", lambda *given: pytest.fail("nothing is to be timed"))
     assert size_for(600_000, 1, d_model) is SIZES[row]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "training", "dropout"),
+    [
+        (30_000, {}, 0.2),  # 30 passes
+        (30_000, {"steps": 3_500}, 0.0),  # 7.96
+        (30_000, {"steps": 3_600}, 0.1),  # 8.2
+        (30_000, {"steps": 9_000}, 0.2),  # 20.5
+        (30_000, {"steps": 9_000, "tokens": 512}, 0.1),
+        (30_000, {"minutes": 20}, 0.0),  # two cores make 168 steps a minute
+        (30_000, {"minutes": 22}, 0.1),
+        (5_000, {"minutes": 9}, 0.2),
+        (30_000, {"minutes": 5, "steps": 9_000}, 0.2),
+        (600_000, {}, 0.1),  # the paper's base model
+    ],
+)
+def test_what_is_read_a_few_times_needs_less_dropout(
+    monkeypatch: pytest.MonkeyPatch, pairs: int, training: dict[str, Any], dropout: float
+) -> None:
+    monkeypatch.setattr(sizing, "step_seconds", lambda section, *sizes: 0.5)
+    monkeypatch.setattr(sizing, "usable_cores", lambda: 2)
+    found = partial(defaults, "translation", SIZES, pairs, training=training)
+    assert recipe_from(found(name=None, with_model=True)).model.dropout == dropout
+    assert "model" not in found(name=None, with_model=False)
+    assert found(name="tiny", with_model=True)["model"]["dropout"] == 0.2  # a preset is what it says
+    monkeypatch.setattr(sizing, "step_seconds", lambda *given: pytest.fail("nothing is to be timed"))
+    for kept in (0.0, 0.1, 0.2) if pairs < 600_000 else ():
+        earlier = {"model.d_model": 128, "model.dropout": kept}
+        assert found(name=None, with_model=True, earlier=earlier)["model"]["dropout"] == kept
 
 
 def test_a_step_is_timed_on_this_processor() -> None:
@@ -119,7 +149,7 @@ def test_every_row_of_the_other_tasks_with_every_fitting_preset_is_a_recipe() ->
             for name in (None, *fitting):
                 recipe = recipe_from(values(row, name, task))
                 assert (recipe.task, recipe.training.steps) == (task, None)
-    recipe = recipe_from(defaults("text-to-text", SPANS, 9, None, True, None))
+    recipe = recipe_from(defaults("text-to-text", SPANS, 9, None, True, {}))
     assert (recipe.training.tokens, recipe.training.select) == (512, "loss")
 
 

@@ -37,6 +37,10 @@ SHOWN = ("d_model", "d_ff", "encoder_layers", "decoder_layers", "layers")
 """Fields by which a person knows a model's size."""
 TIMED, TRAINING, ENOUGH = 1024, 0.7, 300
 """Target tokens of a step that is timed; share of the minutes that goes to steps; steps that a model should make."""
+PAIR = 15
+"""Target tokens of a pair, about, by which passes are counted before any is read."""
+DROPOUTS = ((8, 0.0), (20, 0.1))
+"""Passes below which a small translator does not know its pairs by heart yet, and the dropout that suits it then."""
 FEWEST = 258
 """Pieces of the smallest vocabulary: the bytes and two symbols."""
 
@@ -79,6 +83,15 @@ class SizeDefaults:
         seconds = step_seconds(preset(self.preset).section, self.values["text"]["vocabulary"], timed) * tokens / timed
         return TRAINING * 60 * minutes / seconds * min(2, usable_cores())
 
+    def passes_in(self, training: Mapping[str, Any], count: int) -> float:
+        """About how often its model reads each of n pairs in the steps or minutes that are asked for."""
+        steps, minutes = training.get("steps"), training.get("minutes")
+        if steps is None:
+            if minutes is None:
+                return self.epochs
+            steps = self.steps_in(minutes)
+        return float(steps * training.get("tokens", self.values["training"]["tokens"]) / (PAIR * max(1, count)))
+
 
 def _has(family: str, model: Mapping[str, object]) -> bool:
     """Whether a family has these fields, and knows their words; numbers are judged later, by their own sentences."""
@@ -119,10 +132,9 @@ def defaults(
     count: int,
     name: str | None,
     with_model: bool,
-    schedule: str | None,
+    training: Mapping[str, Any],
     model: Mapping[str, object] | None = None,
-    minutes: float | None = None,
-    begun: int | None = None,
+    earlier: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Default recipe values for a task and number of examples.
 
@@ -132,10 +144,13 @@ def defaults(
         count: of the examples.
         name: a preset to use instead of the table's.
         with_model: False if the recipe has a model section, which is used as it is.
-        schedule: the requested one; the table's peak rates are not for ``noam``.
+        training: requested fields; the table's peak rates are not for the schedule ``noam``, and minutes, or few steps,
+            may change the model of a translator, unless a preset is named.
         model: requested model fields; the preset is of a family that has them.
-        minutes, begun: of a translator, as :func:`size_for` takes them; a preset that is named, or a model, decides.
+        earlier: dotted fields of the run to resume, if there is one: what depended on the minutes stays.
     """
+    begun = earlier.get("model.d_model") if earlier else None
+    minutes = training.get("minutes") if training.get("steps") is None else None
     timed = TASKS[task].learns_from == "pairs" and with_model and not name
     first = size_for(sizes, count, minutes, begun) if timed else size_for(sizes, count)
     row = first.of(preset(name).family if name else first.family_for(model or {}))
@@ -144,10 +159,17 @@ def defaults(
     found = merge(found, {"training": chosen.training})
     own = {key: value for key, value in found.pop("model", {}).items() if key in FAMILIES[chosen.family].model_fields}
     found["training"].pop("steps", None)  # a paper's number of steps belongs to its corpus
-    if schedule == "noam":
+    if training.get("schedule") == "noam":
         found["training"]["rate"] = NOAM
     if with_model or name:
         found["model"] = {"family": chosen.family, **pool_fields(task, chosen.model), **own}
+    if timed and "dropout" in found["model"]:
+        if earlier and begun:
+            least = earlier.get("model.dropout", 1.0)
+        else:
+            passes = row.passes_in(training, count)
+            least = next((dropout for most, dropout in DROPOUTS if passes < most), 1.0)
+        found["model"]["dropout"] = min(found["model"]["dropout"], least)
     return found
 
 
