@@ -16,8 +16,10 @@ import pytest
 
 from regard.inspection import SHIPPED
 from regard.serving.app import Access, listen
-from regard.serving.core import Call, StaleModel
+from regard.serving.core import Call, ServiceError, StaleModel
+from regard.serving.interfaces.interface import SLOW
 from regard.serving.service import LINE, STREAMED, Limits
+from regard.serving.store.jobs import LARGEST
 from regard.tasks.model_folder import open_without_torch
 from tests.serving.conftest import PAIR, Reply, Running
 from tests.serving.interfaces.test_fuzz import body, mutate
@@ -159,7 +161,9 @@ def test_what_is_accepted_has_time_to_be_done(start) -> None:
 
 def test_text_in_the_language_that_is_asked_for_stays(running) -> None:
     text = "Der Mann schläft, weil er müde ist."
-    assert put(running, text.encode(), source="de", target="de").status == 200
+    for source in ("de", "DE", "de-AT"):
+        assert put(running, text.encode(), source=source, target="de").status == 200
+        assert translate(running, texts=[text], source=source).json["translations"][0]["text"] == text
     refused = running.post("/v1/score", {"texts": [text], "translations": ["a"], "target": "de"})
     assert refused.status == 400
     assert "through" not in refused.json["error"]
@@ -418,6 +422,34 @@ def test_a_key_is_needed_counts_and_may_be_revoked(start) -> None:
     assert running.post("/v1/translate", {**asked, "texts": ["a" * 26]}, **key).status == 456
     running.store.keys.revoke("team")
     assert running.post("/v1/translate", asked, **key).status == 403
+
+
+def test_what_is_said_too_late_is_not_answered(running, monkeypatch) -> None:
+    call = Call(deadline=time.monotonic() + 0.05)
+
+    def say(found: object) -> str:
+        while time.monotonic() < call.deadline:
+            pass
+        return "said"
+
+    fields, _ = running.service.answers.kinds["attention"]
+    monkeypatch.setitem(running.service.answers.kinds, "attention", (fields, say))
+    with pytest.raises(ServiceError, match="time limit") as refused:
+        asyncio.run(running.service.model_answer("attention", FIELDS["attention"], call))
+    assert refused.value.status == 504
+
+
+def test_what_a_model_writes_counts_and_needs_some_characters(start, monkeypatch) -> None:
+    running = start(needs_key=True)
+    key = {"Authorization": f"Bearer {running.store.keys.make('team', 10)}"}
+    monkeypatch.setattr(running.service.answers, "generate", lambda asked: iter(["four", "teen more."]))
+    for status, characters in ((200, 14), (456, 14)):
+        assert running.post("/v1/generate", {"prompt": ""}, **key).status == status
+        assert running.get("/v1/usage", **key).json["characters"] == characters
+
+
+def test_the_largest_document_has_time_to_arrive(running) -> None:
+    assert running.server.config.http.keywords["limits"].whole > SLOW * (LARGEST >> 20)
 
 
 def test_a_key_has_no_more_characters_by_asking_at_once(start) -> None:

@@ -31,9 +31,10 @@ from regard.library.serve.server import MALFORMED, Connection
 from regard.library.serve.server import Limits as ConnectionLimits
 from regard.serving.core import ServiceError
 from regard.serving.interfaces import deepl, libretranslate, native, others
-from regard.serving.interfaces.interface import TRACE, Interface
+from regard.serving.interfaces.interface import SLOW, TRACE, Interface
 from regard.serving.metrics import CONTENT_TYPE, Metrics
 from regard.serving.service import TranslationService
+from regard.serving.store.jobs import LARGEST
 
 PAGE = Path(__file__).parent / "page"
 CONNECTIONS = 512
@@ -42,6 +43,8 @@ GRACE = 3.0
 """Seconds after SIGTERM in which the server still listens, so that who sends to it hears that it ends."""
 DRAIN = 60
 """Seconds in which calls may end."""
+ARRIVES = SLOW * ((LARGEST >> 20) + 1)
+"""Seconds for a request to arrive; most have fewer, and are told why."""
 KEPT = 60
 """Seconds that an idle connection is kept."""
 EXPOSED = f"Content-Disposition, Retry-After, {TRACE}"
@@ -240,7 +243,7 @@ class ServiceServer(uvicorn.Server):
     def __init__(self, site: ServiceSite, service: TranslationService) -> None:
         self._service, self._until = service, float("inf")
         malformed = json.dumps({"error": MALFORMED})
-        limits = ConnectionLimits(most=CONNECTIONS, whole=120.0, malformed=malformed)
+        limits = ConnectionLimits(most=CONNECTIONS, whole=ARRIVES, malformed=malformed)
         super().__init__(
             uvicorn.Config(
                 site.app,

@@ -156,7 +156,8 @@ class JobRunner:
                     self._come.acquire(timeout=PAUSE)
             except Exception as error:
                 _tell(error)
-                self._ends.wait(PAUSE)
+                gone = isinstance(error, ServiceError) and not error.retry_after
+                self._ends.wait(LONGEST_PAUSE if gone else PAUSE)
 
     def _work(self, lease: Lease) -> None:
         """Go on with a document until it is done, its turn is over, or something goes wrong."""

@@ -183,9 +183,10 @@ class ServedModels:
         middles = [middle for begin, middle in self._hops if begin == source]
         return target in middles or any((middle, target) in self._hops for middle in middles if source != target)
 
-    def find_source(self, code: str) -> str:
-        """The served code of a language that is read."""
-        return _find(code, self.sources, "source")
+    def find_source(self, code: str, target: str | None = None) -> str:
+        """The served code of a language that is read, or of that which is written: its texts stay."""
+        known = self.sources
+        return _find(code, known if target is None or target in known else [*known, target], "source")
 
     def find_target(self, code: str) -> str:
         """The served code of a language that is written."""

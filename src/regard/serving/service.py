@@ -197,8 +197,14 @@ class TranslationService:
         fields, answer = self.answers.kinds[name]
         found = self.check(fields, asked)
         self._refuse_over(found.characters)
+
+        def in_time() -> Any:
+            said = answer(found)
+            call.check()  # it looks at no clock
+            return said
+
         with self.store.usage.reserve(call.key, found.characters) as count, self.admission.enter(found.characters):
-            said = await self._work(call, lambda: answer(found))
+            said = await self._work(call, in_time)
             count(found.characters)
         return said
 
@@ -215,7 +221,7 @@ class TranslationService:
             raise ServiceError(400, _sentence(error)) from None
 
     async def generate(self, asked: GenerateRequest, call: Call) -> AsyncGenerator[str, None]:
-        """Parts of what a language model writes."""
+        """Parts of what a language model writes; they count as the prompt does, also beyond what a key has left."""
         loop, said = asyncio.get_running_loop(), asyncio.Queue[Any]()
 
         def write() -> None:
@@ -224,7 +230,8 @@ class TranslationService:
                 loop.call_soon_threadsafe(said.put_nowait, part)
 
         self._refuse_over(asked.characters)
-        with self.store.usage.reserve(call.key, asked.characters) as count, self.admission.enter(asked.characters):
+        most = max(1, asked.characters)  # a key that has none left writes nothing
+        with self.store.usage.reserve(call.key, most) as count, self.admission.enter(asked.characters):
             working = asyncio.ensure_future(self._work(call, write))
             working.add_done_callback(lambda _: said.put_nowait(END))
             try:
@@ -232,6 +239,7 @@ class TranslationService:
                 while (part := await said.get()) is not END:
                     count(left)
                     left = 0
+                    self.store.usage.add(call.key.id, len(part))
                     yield part
                 await working
             finally:
@@ -241,10 +249,13 @@ class TranslationService:
 
     async def put_document(self, request: DocumentRequest, call: Call) -> JobName:
         """As the protocol has it."""
-        if request.source not in (None, self.models.find_target(request.target)):
-            hops = self.models.route(request.source, request.target)
-            if request.terms:
-                refuse_terms(hops)
+        self.models.find_target(request.target)
+        if request.source is not None:
+            found = self._translator.languages("", request.source, request.target)
+            if found.source != found.target:
+                hops = self.models.route(found.source, found.target)
+                if request.terms:
+                    refuse_terms(hops)
         return await self._work(call, lambda: self.jobs.put(request, call.key))
 
     async def job(self, name: JobName, call: Call) -> Job:
@@ -291,8 +302,8 @@ class TranslationService:
         """How many characters a request has; what is beyond the limits is refused."""
         limits, characters = self.limits, count_characters(request.texts)
         goal = self.models.find_target(request.target)
-        if request.source not in (None, goal):
-            self.models.find_source(request.source)
+        if request.source is not None:
+            self.models.find_source(request.source, goal)
         if len(request.texts) > limits.texts:
             raise ServiceError(413, f"a request may have at most {limits.texts:,} texts")
         if max(map(len, request.texts), default=0) > limits.characters:

@@ -63,7 +63,7 @@ class Translator:
         """Those of a text; the source is guessed among all that are read, where it is not given."""
         goal = self.models.find_target(target)
         if source is not None:
-            return Languages(goal if source == goal else self.models.find_source(source), goal)
+            return Languages(self.models.find_source(source, goal), goal)
         among = self.models.sources
         able = [one for one in among if self.models.leads(one, goal)]
         some = dict.fromkeys([*able, goal])

@@ -27,7 +27,7 @@ MOST_LOOPS = 4
 """Threads that search; more divide the steps of these."""
 MEBIBYTE = 1 << 20
 NAME = r"[a-z0-9._-]+|\[[0-9a-f:.]+\]"
-ORIGIN = rf"https?://({NAME})(:\d+)?/?"
+ORIGIN = rf"(https?|[a-z]+-extension)://({NAME})(:\d+)?/?"
 
 
 def serve(
