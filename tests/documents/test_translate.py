@@ -117,6 +117,7 @@ def test_a_sentence_with_very_many_placeholders_takes_bounded_time(task: Transla
         ("12", "The 12 cats sleep.", "Pferd"),
         ("Boeing 747", "The dog sees the <b>Boeing 747</b>.", "Pferd"),
         ("www.example.org", "The dog sees www.example.org now.", "Pferd"),
+        ("12 cats", "The 12  cats sleep.", "Pferd"),
         ("12", "The dog sees 12.5 cats.", "12.5"),
         ("name", "The dog sees %(name)s.", "%(name)s"),
         ("s", "The dog sees %s.", "%s"),

@@ -250,12 +250,16 @@ class SegmentTranslator:
 
     def _protected(self, segment: Segment) -> Iterator[Tag]:
         """Numbers, addresses and placeholders of a text as kept tags, but for what is all in a term."""
-        found = list(find_protected(segment))
-        terms = list(self._terms.find(segment.text, self.task.direction[0])) if found and self._terms else []
-        begins = [term.begin for term in terms]
+        found, text = list(find_protected(segment)), segment.text
+        if not found or not self._terms:
+            yield from found
+            return
+        kept = [at for at in range(len(text)) if not text[at : at + 2].isspace() or len(text) == at + 1]
+        flat = "".join(text[at] for at in kept)  # a run of space as one, as the search has it
+        terms = [(kept[one.begin], kept[one.end - 1] + 1) for one in self._terms.find(flat, self.task.direction[0])]
         for tag in found:
-            at = bisect_right(begins, tag.begin) - 1
-            if at < 0 or terms[at].end < tag.end:
+            at = bisect_right(terms, (tag.begin, len(text))) - 1
+            if at < 0 or terms[at][1] < tag.end:
                 yield tag
 
     def _sentences(self, text: str, lines: Sequence[Place], kept: Sequence[Place]) -> Iterator[DraftSentence]:

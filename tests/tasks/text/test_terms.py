@@ -108,6 +108,12 @@ def test_a_term_wins_over_what_is_protected_unless_it_is_a_part_of_it():
     assert named(own, "10\xa0000\xa0dogs") == [("10\xa0000", ("10\xa0000",), 1), ("dogs", ("dogs", "Hunde"), 1)]
 
 
+def test_a_part_of_a_number_or_address_is_no_term():
+    terms = Terminology(TermList(("1\teins", "example\tBeispiel")))
+    assert not terms.wanted("It has 1,000 balls of www.example.org.", "en")
+    assert [one.source for one in terms.wanted("It has 1 example.", "en")] == ["1", "example"]
+
+
 def test_what_is_forbidden_is_read_as_terms_are(tmp_path):
     path = tmp_path / "f.txt"
     path.write_text(unicodedata.normalize("NFD", "# no\nMänner\n the  old\tman\n"), encoding="utf-8")

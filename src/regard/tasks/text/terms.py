@@ -89,14 +89,14 @@ class Terminology:
     def wanted(self, text: str, language: str) -> list[WantedTerm]:
         """The terms of a text in a language, in the order of the text."""
         text, entries = _WIDE.sub(" ", unicodedata.normalize("NFC", text)).strip(), self.terms.entries
-        taken = [one.span() for one in PROTECTED.finditer(text)] if self.protect else []
+        taken = [one.span() for one in PROTECTED.finditer(text)]  # no part of a number or address is a term
         found: list[tuple[int, str, tuple[str, ...]]] = []
         for one in self.find(text, language, taken) if entries else ():
             source = " ".join(text[one.begin : one.end].split())
             written = (source if form == KEEP else form for form in entries[one.place].forms)
             found.append((one.begin, source, tuple(dict.fromkeys(written))))
             taken = [(begin, end) for begin, end in taken if end <= one.begin or one.end <= begin]
-        found += [(begin, text[begin:end], (text[begin:end],)) for begin, end in taken]
+        found += [(begin, text[begin:end], (text[begin:end],)) for begin, end in taken if self.protect]
         named, number = dict[tuple[str, ...], str](), dict[tuple[str, ...], int]()
         for _, source, forms in sorted(found):
             named.setdefault(forms, source)
