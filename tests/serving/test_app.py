@@ -485,26 +485,14 @@ def test_texts_are_never_logged(start, capfd) -> None:
 
 def test_too_much_is_refused_until_there_is_room(start) -> None:
     running = start(waiting=0.0)
-    held = threading.Event()
-    inside = threading.Event()
-
-    def wait() -> None:
-        with running.service.admission.enter(1000):
-            inside.set()
-            held.wait(20)
-
-    holding = threading.Thread(target=wait)
-    holding.start()
-    assert inside.wait(20)
-    for path, fields in (
-        ("/v1/translate", {"texts": ["a"], "target": "de"}),
-        ("/translate", {"q": "a", "source": "en", "target": "de"}),
-    ):
-        reply = running.post(path, fields)
-        assert reply.status == 429
-        assert int(reply.headers["retry-after"]) >= 1
-    held.set()
-    holding.join()
+    with running.service.admission.enter(1000):
+        for path, fields in (
+            ("/v1/translate", {"texts": ["a"], "target": "de"}),
+            ("/translate", {"q": "a", "source": "en", "target": "de"}),
+        ):
+            reply = running.post(path, fields)
+            assert reply.status == 429
+            assert int(reply.headers["retry-after"]) >= 1
     assert translate(running, texts=["The man sleeps."]).status == 200
 
 
@@ -555,23 +543,12 @@ def test_a_second_signal_ends_all_at_once(start, monkeypatch) -> None:
     running, ended = start(), list[float]()
     end = running.service.end
     monkeypatch.setattr(running.service, "end", lambda seconds: ended.append(seconds) or end(seconds))
-    released, inside = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        with running.service.admission.enter(1000):
-            inside.set()
-            released.wait(20)
-
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    assert inside.wait(20)
-    running.server.handle_exit(signal.SIGTERM, None)
-    running.server.handle_exit(signal.SIGTERM, None)
-    running.thread.join(20)
-    assert not running.thread.is_alive()
+    with running.service.admission.enter(1000):
+        running.server.handle_exit(signal.SIGTERM, None)
+        running.server.handle_exit(signal.SIGTERM, None)
+        running.thread.join(20)
+        assert not running.thread.is_alive()
     assert ended == [0.0]
-    released.set()
-    waiting.join()
 
 
 def test_an_answer_of_two_packets_waits_for_no_acknowledgement() -> None:

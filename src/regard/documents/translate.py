@@ -233,7 +233,7 @@ class SegmentTranslator:
         return list(map(self._answer, drafts, self._shares(drafts)))
 
     def _draft(self, segment: Segment) -> SegmentDraft:
-        draft = SegmentDraft(segment, segment.tags + (tuple(self._protected(segment)) if self.protect else ()))
+        draft = SegmentDraft(segment, segment.tags + (tuple(self._tags_to_keep(segment)) if self.protect else ()))
         if _SURROGATE.search(segment.text) or not _LETTER.search(_leave_out(segment.text, draft.kept)):
             return draft
         known = self.memory and self.memory.exact(segment.text.strip())
@@ -248,7 +248,7 @@ class SegmentTranslator:
             one.marked = with_tags(segment.text, learned, (one.begin, one.end))
         return draft
 
-    def _protected(self, segment: Segment) -> Iterator[Tag]:
+    def _tags_to_keep(self, segment: Segment) -> Iterator[Tag]:
         """Numbers, addresses and placeholders of a text as kept tags, but for what is all in a term."""
         found, text = list(find_protected(segment)), segment.text
         if not found or not self._terms:
