@@ -8,6 +8,7 @@ import random
 import re
 import resource
 import signal
+import time
 from functools import partial
 from itertools import islice
 
@@ -214,6 +215,14 @@ def test_a_second_writer_is_refused(path):
             make(path)
         results.finish()
     assert path.read_bytes() == b"b\n"
+
+
+def test_processes_of_a_killed_writer_may_hold_its_file_for_a_moment(path, monkeypatch):
+    log = path.with_name("a.partial.log")
+    held = log.open("w")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    monkeypatch.setattr(time, "sleep", lambda seconds: held.close())
+    finished(path)
 
 
 def test_a_log_that_was_removed_while_it_was_waited_for_is_made_again(path, monkeypatch):

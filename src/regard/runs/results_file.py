@@ -30,6 +30,8 @@ from regard.training.checkpoints.files import PIECE, Files, lock
 
 EVERY = 5.0
 """Seconds between two saves; a run that fails sooner saves nothing."""
+GONE = 0.5
+"""Seconds in which the processes of a command that was killed are gone too; until then they hold its file."""
 
 Whole = Callable[[BinaryIO], bytes | memoryview]
 """Makes a file's content from the partial file's."""
@@ -373,14 +375,17 @@ def claim_file(path: Path) -> io.FileIO:
     Raises:
         RegardError: another process has it, or it is no plain file.
     """
+    until = time.monotonic() + GONE
     while True:
         handle = plain_file(path)
         try:
-            if lock(handle.fileno()) is False:
+            locked = lock(handle.fileno())
+            if locked is False and time.monotonic() > until:
                 raise RegardError("another process is writing there", str(path))
+            if locked is not False and os.fstat(handle.fileno()).st_nlink:
+                return handle  # else who had it has just finished and removed it
         except BaseException:
             handle.close()
             raise
-        if os.fstat(handle.fileno()).st_nlink:  # else who had it has just finished and removed it
-            return handle
         handle.close()
+        time.sleep(GONE / 20)
