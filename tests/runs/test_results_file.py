@@ -218,8 +218,7 @@ def test_a_second_writer_is_refused(path):
 
 
 def test_processes_of_a_killed_writer_may_hold_its_file_for_a_moment(path, monkeypatch):
-    log = path.with_name("a.partial.log")
-    held = log.open("w")
+    held = path.with_name("a.partial.log").open("w")
     fcntl.flock(held, fcntl.LOCK_EX)
     monkeypatch.setattr(time, "sleep", lambda seconds: held.close())
     finished(path)

@@ -249,7 +249,7 @@ class Decoding(Section):
         "for models that were imported with such a list, lex.*.bin, beside them",
         False,
     )
-    length_penalty: float = Field(0.6, ge=0.0, le=10.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")
+    length_penalty: float = Field(1.0, ge=0.0, le=10.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")
     length_penalty_by: Literal["gnmt", "power"] = only_if_set(
         "gnmt: ((5 + length) / 6) ** alpha; power: length ** alpha, as in Marian, CTranslate2 and transformers", "gnmt"
     )

@@ -35,11 +35,11 @@ def write(models: Models, number: Number) -> Callable[..., list[dict[str, Any]]]
 def test_a_translation_as_it_is_written(write: Any, task: TaskOf, name: str) -> None:
     *tokens, last = write(name, most=1, temperature=50, target=TARGET)
     (wanted,) = task(name).nbest([SOURCE], 1, 1)[0]
-    ids = tuple(token["id"] for token in tokens)
-    assert ids == (*wanted.tokens, *([0] if wanted.finished else []))
+    assert tuple(token["id"] for token in tokens) == (*wanted.tokens, *([0] if wanted.finished else []))
     assert (last["done"], last["text"]) == (True, wanted.text)
     total = sum(math.log(token["probability"]) for token in tokens)
-    assert total / length_penalty(float(len(tokens)), 0.6) == pytest.approx(wanted.score, rel=1e-6)
+    alpha = task(name).recipe.decoding.length_penalty
+    assert total / length_penalty(float(len(tokens)), alpha) == pytest.approx(wanted.score, rel=1e-6)
     for token in tokens:
         assert [token["piece"], token["probability"]] == token["others"][0]
         assert len(token["others"]) == 5

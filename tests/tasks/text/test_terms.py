@@ -168,7 +168,8 @@ def test_a_bonus_asks_for_nothing_and_keeps_the_models_scores(model):
             [ids] = model.target_tokenizer.ids_batch([model.target_tokenizer.decode(one.tokens)])
             if text and one.finished and tuple(ids.tolist()) == one.tokens:
                 [scored] = model.score([text], [model.target_tokenizer.decode(one.tokens)])
-                assert one.score == pytest.approx(scored.log_probability / length_penalty(len(ids) + 1, 0.6), abs=1e-4)
+                divisor = length_penalty(len(ids) + 1, model.recipe.decoding.length_penalty)
+                assert one.score == pytest.approx(scored.log_probability / divisor, abs=1e-4)
     assert shares == sorted(shares)
     assert shares[-1] == 2
 
