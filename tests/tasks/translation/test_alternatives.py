@@ -128,7 +128,7 @@ def test_what_was_written_has_the_score_that_search_gave_it(model: Translation, 
     found = own.score([text for text, _ in best], [one.text.removeprefix(skip) for _, one in best])
     for (_, one), scored in zip(best, found, strict=True):
         assert len(scored.pieces) == len(one.tokens) + 1
-        total = scored.log_probability / ((5 + len(one.tokens) + len(own.symbols.prefix) + 1) / 6) ** 0.6
+        total = scored.log_probability / ((5 + len(one.tokens) + len(own.symbols.prefix) + 1) / 6)
         assert total == pytest.approx(one.score, rel=1e-5)
     with refused(UsageError, "outputs", "1", "4"):
         own.score(texts[:4], ["a"])
