@@ -74,6 +74,7 @@ def _nothing_is_timed() -> Iterator[None]:
         patch.setattr(os, "fsync", lambda handle: None)  # only a machine without power loses by that
         patch.setattr(processes, "usable_cores", lambda: 1)  # each process more would load torch anew
         patch.setattr(measure, "time_ways", by_flags)
+        patch.setattr(measure, "_COLLECTIONS", 0)  # garbage of other tests hides little memory, and takes long to find
         patch.setattr(measure, "MOST", 2)  # steps by which a plan of so many passes says how long they take
         yield
 
