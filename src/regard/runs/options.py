@@ -85,8 +85,10 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     model = {**chosen.get("model", {}), **({"family": known} if known else {})}
     spans = bool(chosen.get("text_to_text", {}).get("spans"))
     trained = job_class(task).training
-    sizes = (spans and trained.spans) or (wishes.begun and trained.adapted) or trained.sizes
-    table = defaults(task, sizes, pairs, wishes.preset, with_model, training, model, earlier)
+    begun = wishes.begun.get("model") if trained.adapted else None
+    start = Recipe.model_validate({"model": begun}).model if begun else None
+    sizes = (spans and trained.spans) or (start and trained.adapted) or trained.sizes
+    table = defaults(task, sizes, pairs, wishes.preset, with_model, training, model, earlier, start)
     if family is not None and family != table.get("model", {}).get("family", family):
         table.pop("model", None)  # the sizes of another family
     same = earlier.get("model.family") == table.get("model", {}).get("family")
@@ -94,7 +96,8 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
         table["model"]["positions"] = "sinusoidal"
     kept = {"model.patch"} if wishes.preset else set()
     guessed = {name: value for name, value in (seems or {}).items() if name not in kept}
-    sized = merge(table, wishes.begun, _nest({**wishes.guessed, **guessed}))
+    fitted = {"model": table["model"]} if start and "model" in table else {}
+    sized = merge(table, wishes.begun, fitted, _nest({**wishes.guessed, **guessed}))
     if training.get("schedule") == "noam":
         sized["training"]["rate"] = table["training"]["rate"]  # a factor there
     tokens = sized["training"]["tokens"]

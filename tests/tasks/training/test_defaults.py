@@ -93,6 +93,30 @@ def test_what_is_read_a_few_times_needs_less_dropout(
         assert found(name=None, with_model=True, earlier=earlier)["model"]["dropout"] == kept
 
 
+@pytest.mark.parametrize(
+    ("training", "layers", "own", "dropout"),
+    [
+        ({}, 4, 0.2, 0.0),  # 3 passes
+        ({"steps": 3_600}, 4, 0.2, 0.1),
+        ({"steps": 3_600}, 4, 0.05, 0.05),
+        ({"steps": 9_000}, 4, 0.3, 0.3),
+        ({"minutes": 22}, 4, 0.2, 0.1),  # as above
+        ({"minutes": 22}, 8, 0.2, 0.0),  # twice as large: half the passes
+    ],
+)
+def test_a_translator_that_goes_on_has_the_dropout_of_its_passes(
+    monkeypatch: pytest.MonkeyPatch, training: dict[str, Any], layers: int, own: float, dropout: float
+) -> None:
+    monkeypatch.setattr(sizing, "step_seconds", lambda section, *sizes: 0.5)
+    monkeypatch.setattr(sizing, "usable_cores", lambda: 2)
+    sizes = job_class("translation").training.adapted
+    section = {"encoder_layers": layers, "decoder_layers": layers, "dropout": own}
+    start = PRESETS["tiny"].section.model_copy(update=section)
+    found = partial(defaults, "translation", sizes, 30_000, None, False, training, start=start)
+    assert found()["model"] == {"dropout": dropout}
+    assert found(earlier={"model.d_model": 128, "model.dropout": 0.02})["model"] == {"dropout": 0.02}
+
+
 def test_a_step_is_timed_on_this_processor() -> None:
     seconds = step_seconds(PRESETS["tiny"].section, 300, 64)
     assert 0 < seconds == step_seconds(PRESETS["tiny"].section, 300, 64)

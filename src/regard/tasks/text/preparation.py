@@ -106,21 +106,24 @@ class Pretrained:
         text = self.recipe.text.model_dump(include={"vocabulary", "units", "normalisation", "lowercase"})
         found = {"model": pool_fields(task, self.recipe.model.model_dump(exclude_none=True)), "text": text}
         longest = self.recipe.data.max_tokens
-        rate = LOW_RANK if low_rank else ADAPTED
         if TASKS[task].learns_from == "pairs":
-            return found | self._of_translator(text, rate)
+            return found | self._of_translator(text, low_rank)
+        rate = LOW_RANK if low_rank else ADAPTED
         if TASKS[task].writes == "classes" and isinstance(self.recipe.model, Attentive):
             found["training"] = {"rate": rate / max(self.recipe.model.d_model, SMALL)}
         return found | ({"data": {"max_tokens": longest}} if longest < Data().max_tokens else {})
 
-    def _of_translator(self, text: dict[str, object], rate: float) -> dict[str, dict[str, object]]:
+    def _of_translator(self, text: dict[str, object], low_rank: bool) -> dict[str, dict[str, object]]:
         """Further values that a translator takes over, beside those of the tokenizer."""
         recipe, longest = self.recipe, self.recipe.data.max_tokens
+        highest = LOW_RANK / recipe.model.d_model
         codes = {} if self.vocabularies.languages else {name.partition(".")[2]: c for name, c in self.languages.items()}
         training: dict[str, object] = {"tokens": longest} if longest > Training().tokens else {}
-        training["rate"] = rate / recipe.model.d_model
-        if not isinstance(self.vocabularies.source, Tokenizer):  # others trained it, longer than anybody here
-            training |= {"rate": IMPORTED * rate / recipe.model.d_model, "label_smoothing": 0.0}
+        if isinstance(self.vocabularies.source, Tokenizer):  # under noam its rate is a factor, larger than any rate
+            training["rate"] = highest if low_rank else min(recipe.training.rate, highest)
+        else:  # others trained it, longer than anybody here
+            rate = highest if low_rank else ADAPTED / recipe.model.d_model
+            training |= {"rate": IMPORTED * rate, "label_smoothing": 0.0}
         return {
             "text": {**text, "joint": recipe.text.joint, **codes},
             "data": {"max_tokens": longest},

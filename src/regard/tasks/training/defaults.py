@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args, get_origin
 import torch
 from torch import nn
 
-from regard.config import FAMILIES, TASKS, Model, Training, merge
-from regard.models.presets import PRESETS, count_parameters, preset
+from regard.config import FAMILIES, TASKS, Model, Text, Training, merge
+from regard.models.presets import PRESETS, count_parameters, meta_model, preset
 from regard.system.errors import RegardError
 from regard.system.processor import usable_cores
 from regard.training.measure import free_memory, step_seconds
@@ -24,11 +24,12 @@ BESIDE = (("classification", "ngrams"), ("model", "word_features"))
 NOAM = 1.0
 """The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
 ADAPTED = 0.128
-"""Rate times ``d_model`` of what goes on, translator or classifier: for ``tiny`` a third of its rate from nothing."""
+"""Rate times ``d_model`` of a classifier that begins with pretrained weights: for ``tiny`` a third of the usual."""
 SMALL = 128
 """``d_model`` of the smallest encoders, whose rate as classifiers is that from nothing."""
 LOW_RANK = 3 * ADAPTED
-"""The same where low-rank factors alone are trained, which need larger steps [Hu21, table 11]."""
+"""The same where low-rank factors alone are trained, which need larger steps [Hu21, table 11]; and the most for a
+translator that goes on, at the rate that it was trained at."""
 IMPORTED = 0.2
 """Share of these rates for a model that others trained for long, which larger steps spoil (docs/experiments.md)."""
 BYTES = 16
@@ -80,16 +81,20 @@ class SizeDefaults:
         """About how many steps its model makes here in so many minutes, validations and scores included."""
         tokens = self.values["training"]["tokens"]
         timed = min(tokens, TIMED)
-        seconds = step_seconds(preset(self.preset).section, self.values["text"]["vocabulary"], timed) * tokens / timed
+        pieces = self.values.get("text", {}).get("vocabulary", Text().vocabulary)
+        seconds = step_seconds(preset(self.preset).section, pieces, timed) * tokens / timed
         return TRAINING * 60 * minutes / seconds * min(2, usable_cores())
 
-    def passes_in(self, training: Mapping[str, Any], count: int) -> float:
-        """About how often its model reads each of n pairs in the steps or minutes that are asked for."""
+    def passes_in(self, training: Mapping[str, Any], count: int, model: Model | None = None) -> float:
+        """About how often its model, or another, reads each of n pairs in the steps or minutes that are asked for."""
         steps, minutes = training.get("steps"), training.get("minutes")
         if steps is None:
             if minutes is None:
                 return self.epochs
             steps = self.steps_in(minutes)
+            if model:
+                own, other = (count_parameters(meta_model(one, 1)) for one in (preset(self.preset).section, model))
+                steps *= own / other
         return float(steps * training.get("tokens", self.values["training"]["tokens"]) / (PAIR * max(1, count)))
 
 
@@ -135,6 +140,7 @@ def defaults(
     training: Mapping[str, Any],
     model: Mapping[str, object] | None = None,
     earlier: Mapping[str, Any] | None = None,
+    start: Model | None = None,
 ) -> dict[str, Any]:
     """Default recipe values for a task and number of examples.
 
@@ -148,6 +154,7 @@ def defaults(
             may change the model of a translator, unless a preset is named.
         model: requested model fields; the preset is of a family that has them.
         earlier: dotted fields of the run to resume, if there is one: what depended on the minutes stays.
+        start: the translator that the run goes on from, whose dropout may be too much.
     """
     begun = earlier.get("model.d_model") if earlier else None
     minutes = training.get("minutes") if training.get("steps") is None else None
@@ -163,13 +170,14 @@ def defaults(
         found["training"]["rate"] = NOAM
     if with_model or name:
         found["model"] = {"family": chosen.family, **pool_fields(task, chosen.model), **own}
-    if timed and "dropout" in found["model"]:
+    dropout = start.dropout if start else found["model"].get("dropout") if timed else None
+    if dropout is not None:
         if earlier and begun:
-            least = earlier.get("model.dropout", 1.0)
+            most = earlier.get("model.dropout", 1.0)
         else:
-            passes = row.passes_in(training, count)
-            least = next((dropout for most, dropout in DROPOUTS if passes < most), 1.0)
-        found["model"]["dropout"] = min(found["model"]["dropout"], least)
+            passes = row.passes_in(training, count, start)
+            most = next((share for fewer, share in DROPOUTS if passes < fewer), 1.0)
+        found["model"] = {**found.get("model", {}), "dropout": min(dropout, most)}
     return found
 
 
