@@ -28,7 +28,7 @@ from regard.models import store
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, verify_with_base, with_base
-from regard.tasks.training.defaults import ADAPTED, IMPORTED, LOW_RANK, SMALL, pool_fields
+from regard.tasks.training.defaults import ADAPTED, GOES_ON, IMPORTED, SMALL, pool_fields
 from regard.text.confidence import NOT_CALIBRATED
 from regard.text.languages import UNKNOWN
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
@@ -108,7 +108,7 @@ class Pretrained:
         longest = self.recipe.data.max_tokens
         if TASKS[task].learns_from == "pairs":
             return found | self._of_translator(text, low_rank)
-        rate = LOW_RANK if low_rank else ADAPTED
+        rate = GOES_ON if low_rank else ADAPTED
         if TASKS[task].writes == "classes" and isinstance(self.recipe.model, Attentive):
             found["training"] = {"rate": rate / max(self.recipe.model.d_model, SMALL)}
         return found | ({"data": {"max_tokens": longest}} if longest < Data().max_tokens else {})
@@ -116,14 +116,12 @@ class Pretrained:
     def _of_translator(self, text: dict[str, object], low_rank: bool) -> dict[str, dict[str, object]]:
         """Further values that a translator takes over, beside those of the tokenizer."""
         recipe, longest = self.recipe, self.recipe.data.max_tokens
-        highest = LOW_RANK / recipe.model.d_model
         codes = {} if self.vocabularies.languages else {name.partition(".")[2]: c for name, c in self.languages.items()}
         training: dict[str, object] = {"tokens": longest} if longest > Training().tokens else {}
-        if isinstance(self.vocabularies.source, Tokenizer):  # under noam its rate is a factor, larger than any rate
-            training["rate"] = highest if low_rank else min(recipe.training.rate, highest)
-        else:  # others trained it, longer than anybody here
-            rate = highest if low_rank else ADAPTED / recipe.model.d_model
-            training |= {"rate": IMPORTED * rate, "label_smoothing": 0.0}
+        training["rate"] = GOES_ON / recipe.model.d_model
+        if not isinstance(self.vocabularies.source, Tokenizer):  # others trained it, longer than anybody here
+            rate = GOES_ON if low_rank else ADAPTED
+            training |= {"rate": IMPORTED * rate / recipe.model.d_model, "label_smoothing": 0.0}
         return {
             "text": {**text, "joint": recipe.text.joint, **codes},
             "data": {"max_tokens": longest},

@@ -27,9 +27,9 @@ ADAPTED = 0.128
 """Rate times ``d_model`` of a classifier that begins with pretrained weights: for ``tiny`` a third of the usual."""
 SMALL = 128
 """``d_model`` of the smallest encoders, whose rate as classifiers is that from nothing."""
-LOW_RANK = 3 * ADAPTED
-"""The same where low-rank factors alone are trained, which need larger steps [Hu21, table 11]; and the most for a
-translator that goes on, at the rate that it was trained at."""
+GOES_ON = 3 * ADAPTED
+"""The same of a translator that goes on (docs/recipes.md), and of low-rank factors, which need larger steps [Hu21,
+table 11]."""
 IMPORTED = 0.2
 """Share of these rates for a model that others trained for long, which larger steps spoil (docs/experiments.md)."""
 BYTES = 16
