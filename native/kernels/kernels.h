@@ -120,10 +120,13 @@ struct Attention {
   const int32_t* place_T;  // of the query among its keys, for the bias
   long rows, heads, key_size, value_size;
   float scale;
-  float* scratch;  // as many floats as the most keys of a query, and LANES more
+  float* scratch;  // attention_scratch floats
   float* weight_THS = nullptr;  // null, or where the softmax goes: of each query, then of each head; 0 behind its keys
   long weight_stride = 0, weight_columns = 0;  // of a query, and of a head
 };
+
+constexpr int ATTENDED_TOGETHER = 4;  // queries that have the same keys; their scores are filled up to words
+constexpr long attention_scratch(long longest) { return ATTENDED_TOGETHER * (longest + 16); }
 
 // score_NV = hidden_ND W_DV, in blocks of columns that are looked at while they are in the cache
 struct Scores {

@@ -258,7 +258,7 @@ void Program::run(const Pass& pass, int result, float* out_TD, long stride) {
   for (const auto& check : checks_) check(pass);
   std::unique_ptr<Rooms> rooms = take(pass.rows);
   const long longest = std::max(most(pass.length_T, pass.rows), most(pass.memory_length_T, pass.rows));
-  std::vector<float> scratch(static_cast<size_t>(longest) + 32);
+  std::vector<float> scratch(static_cast<size_t>(attention_scratch(longest)));
   long bytes = 0;
   for (long inner : quantised_) bytes = std::max(bytes, product_scratch(pass.rows, inner));
   std::vector<char> quantised(static_cast<size_t>(bytes));

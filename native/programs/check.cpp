@@ -135,7 +135,8 @@ void check_norm(long columns, NormKind kind) {
 
 void check_attention(long heads, long size, int32_t length, bool of_bf16) {
   const long width = heads * size;
-  const Floats query = drawn(width);
+  const long rows = ATTENDED_TOGETHER + 1;  // of which so many have their keys read once
+  const Floats query = drawn(rows * width);
   Floats key = drawn(length * width), value = drawn(length * width);
   std::vector<uint16_t> key_halves(key.size()), value_halves(key.size());
   const auto halve = [&](Floats& x, std::vector<uint16_t>& halves) {
@@ -148,35 +149,39 @@ void check_attention(long heads, long size, int32_t length, bool of_bf16) {
   if (of_bf16) halve(key, key_halves), halve(value, value_halves);
   const void* const kept_key = of_bf16 ? static_cast<const void*>(key_halves.data()) : key.data();
   const void* const kept_value = of_bf16 ? static_cast<const void*>(value_halves.data()) : value.data();
-  Floats context(static_cast<size_t>(width)), scratch(static_cast<size_t>(length) + 64);
+  Floats context(query.size()), scratch(static_cast<size_t>(attention_scratch(length)));
   const long room = length + 3;
-  Floats found(static_cast<size_t>(heads * room), 7.0f);
+  Floats found(static_cast<size_t>(rows * heads * room), 7.0f);
   std::vector<double> weights(found.size(), 0.0);
   std::vector<int32_t> places;
-  for (int32_t s = 0; s < length; s++) places.push_back(length - 1 - s);
+  for (long row = 0; row < rows; row++)
+    for (int32_t s = 0; s < length; s++) places.push_back(length - 1 - s);
   std::vector<double> wanted(context.size(), 0.0);
-  for (long h = 0; h < heads; h++) {
-    std::vector<double> weight;
-    double total = 0;
-    const auto entry = [&](const Floats& of, long s, long u) {
-      return static_cast<double>(of[static_cast<size_t>(s * width + h * size + u)]);
-    };
-    for (long s = 0; s < length; s++) {
-      double score = 0;
-      for (long u = 0; u < size; u++) score += 0.3 * entry(query, 0, u) * entry(key, s, u);
-      weight.push_back(std::exp(score));
-      total += weight.back();
+  for (long row = 0; row < rows; row++)
+    for (long h = 0; h < heads; h++) {
+      std::vector<double> weight;
+      double total = 0;
+      const auto entry = [&](const Floats& of, long s, long u) {
+        return static_cast<double>(of[static_cast<size_t>(s * width + h * size + u)]);
+      };
+      for (long s = 0; s < length; s++) {
+        double score = 0;
+        for (long u = 0; u < size; u++) score += 0.3 * entry(query, row, u) * entry(key, s, u);
+        weight.push_back(std::exp(score));
+        total += weight.back();
+      }
+      for (long s = 0; s < length; s++) {
+        const double share = weight[static_cast<size_t>(s)] / total;
+        weights[static_cast<size_t>((row * heads + h) * room + s)] = share;
+        for (long u = 0; u < size; u++)
+          wanted[static_cast<size_t>(row * width + h * size + u)] += share * entry(value, s, u);
+      }
     }
-    for (long s = 0; s < length; s++) {
-      const double share = weights[static_cast<size_t>(h * room + s)] = weight[static_cast<size_t>(s)] / total;
-      for (long u = 0; u < size; u++) wanted[static_cast<size_t>(h * size + u)] += share * entry(value, s, u);
-    }
-  }
-  const int32_t first = 0;
+  const std::vector<int32_t> first(static_cast<size_t>(rows), 0), lengths(first.size(), length);
   for (const int32_t* table : {static_cast<const int32_t*>(nullptr), static_cast<const int32_t*>(places.data())}) {
     in_use().attention({{query.data(), width}, {kept_key, width}, {kept_value, width}, of_bf16,
-                        {context.data(), width}, &first, table, length, &length, nullptr, 0, 0, nullptr, 1, heads, size,
-                        size, 0.3f, scratch.data(), table ? nullptr : found.data(), heads * room, room});
+                        {context.data(), width}, first.data(), table, length, lengths.data(), nullptr, 0, 0, nullptr, rows,
+                        heads, size, size, 0.3f, scratch.data(), table ? nullptr : found.data(), heads * room, room});
     expect("attention", length, context, wanted, 1e-5);
     expect("weights of attention", length, found, weights, 1e-5);
   }

@@ -96,7 +96,7 @@ void py_attention(const Floats2& query, const AnyConstRows& key, const AnyConstR
       expect(keys == 0 || (lowest >= 0 && lowest + keys <= columns_of(*bias)), "the bias has no such distance");
     }
   }
-  const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(most) + 32]);
+  const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(attention_scratch(most))]);
   const bool of_bf16 = halves(key);
   expect(halves(value) == of_bf16, "keys and values have different types");
   in_use().attention({rows(query), {key.data(), static_cast<long>(key.stride(0))},

@@ -32,24 +32,30 @@ def test_neighbouring_and_scattered_keys_are_the_equation(
     sizes: tuple[int, int, int], biased: bool, halves: bool
 ) -> None:
     heads, key_size, value_size = sizes
-    length, first = ints([0, 1, 2, 15, 16, 17, 40, 33]), ints([90, 8, 0, 3, 30, 1, 7, 7])
-    query, key = apart(draw(8, heads * key_size)), apart(draw(50, heads * key_size, seed=1))
+    length, first = ints([0, 1, 2, 15, 16, 17, 40, 33] + 6 * [19]), ints([90, 8, 0, 3, 30, 1, 7, 7] + 6 * [9])
+    rows = len(length)
+    query, key = apart(draw(rows, heads * key_size)), apart(draw(50, heads * key_size, seed=1))
     value = apart(draw(50, heads * value_size, seed=2))
     given = key, value
     if halves:
         given = halved(key), halved(value)
         key, value = widened(given[0]), widened(given[1])
-    bias, place = (draw(heads, 101, seed=3), ints([0, 0, 1, 3, 15, 0, 39, 20])) if biased else (None, None)
-    scattered = np.stack([np.random.default_rng(n).permutation(50) for n in range(8)]).astype(np.int32)
+    bias, place = (draw(heads, 101, seed=3), ints([0, 0, 1, 3, 15, 0, 39, 20, *range(6)])) if biased else (None, None)
+    scattered = np.stack([np.random.default_rng(n).permutation(50) for n in range(rows)]).astype(np.int32)
     scattered[np.arange(50) >= length[:, None]] = 2**31 - 1  # never looked at
     for table in (None, scattered):
         places = [
             np.arange(length[t]) + first[t] if table is None else table[t, : length[t]] for t in range(len(length))
         ]
         expected = attended(query, key, value, heads, 0.3, places, bias, place)
-        context = apart(np.full((8, heads * value_size), 7, np.float32))
+        context = apart(np.full((rows, heads * value_size), 7, np.float32))
         native.attention(query, *given, context, heads, 0.3, length, first, table, bias, place)
         np.testing.assert_allclose(context, expected, atol=2e-5)
+        for row in range(rows):  # alone, though its keys may be read once for several
+            one, some = slice(row, row + 1), [None if x is None else x[row : row + 1] for x in (table, place)]
+            alone = apart(np.full((1, heads * value_size), 7, np.float32))
+            native.attention(query[one], *given, alone, heads, 0.3, length[one], first[one], some[0], bias, some[1])
+            assert np.array_equal(alone[0], context[row])
 
 
 def test_a_far_score_takes_all_and_none_is_none() -> None:
