@@ -6,7 +6,7 @@
     python benchmarks/table3.py --row heads-1 --row rotary --steps 3000
     python benchmarks/table3.py --direction de-en --row base --seed 1 --seed 2 --test
 
-The base is ``recipes/multi30k/paper-en-de.toml``: post-norm, Noam's schedule, ReLU, sinusoids, three-way tying, label
+The base is ``recipes/multi30k/paper.toml``: post-norm, Noam's schedule, ReLU, sinusoids, three-way tying, label
 smoothing, the mean of the last five checkpoints. Every row changes what its name says and nothing else, has the same
 batches and so the same target tokens, one thread and one seed; the base has three. A GPU is used where there is one;
 give its rows a results file outside ``results/`` and a work folder of their own. Scored on validation: BLEU of beam 5
@@ -36,6 +36,7 @@ from quality import Row, entries
 from regard.system.errors import Diverged, RegardError
 
 RESULTS = HERE / "results" / "table3.jsonl"
+RECIPE = HERE.parent / "recipes" / "multi30k" / "paper.toml"
 LAST = 5
 """Checkpoints that are averaged [Vaswani17 §6.1]."""
 SECONDS = 0.21
@@ -168,17 +169,12 @@ def recipe_of(asked: argparse.Namespace, choice: Choice) -> Any:
     """The recipe of a row."""
     from regard.runs.options import RecipeOptions, recipe_from_options
 
-    return recipe_from_options(RecipeOptions(recipe_path(asked), settings=settings(asked, choice)), PAIRS)
-
-
-def recipe_path(asked: argparse.Namespace) -> Path:
-    """Of the paper's system."""
-    return HERE.parent / "recipes" / "multi30k" / f"paper-{asked.direction}.toml"
+    return recipe_from_options(RecipeOptions(RECIPE, settings=settings(asked, choice)), PAIRS)
 
 
 def settings(asked: argparse.Namespace, choice: Choice) -> tuple[str, ...]:
     """In what a run differs from the recipe."""
-    return (*choice.settings, *(settings_of_steps(recipe_path(asked), asked.steps) if asked.steps else ()), *asked.set)
+    return (*choice.settings, *(settings_of_steps(RECIPE, asked.steps) if asked.steps else ()), *asked.set)
 
 
 def settings_of_steps(recipe: Path, steps: int) -> tuple[str, ...]:
@@ -239,7 +235,7 @@ def trained(asked: argparse.Namespace, choice: Choice, seed: int, folder: Path) 
             last = regard.train(
                 **quality.pairs(data, source, target),
                 output=folder,
-                recipe=recipe_path(asked),
+                recipe=RECIPE,
                 settings=settings(asked, choice),
                 seed=seed,
                 threads=1,

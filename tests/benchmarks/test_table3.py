@@ -24,7 +24,7 @@ def asked(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 def test_every_row_changes_its_fields_and_nothing_else(load: Any, asked: Any) -> None:
     table3 = load("table3")
     base = table3.recipe_of(asked(), table3.CHOICES[0])
-    assert base == recipe_from(recipe_values(RECIPES / "paper-en-de.toml"), "x")
+    assert base == recipe_from(recipe_values(RECIPES / "paper.toml"), "x")
     assert len({one.name for one in table3.CHOICES}) == len(table3.CHOICES)
     for choice in table3.CHOICES[1:]:
         recipe = table3.recipe_of(asked(), choice)
@@ -38,13 +38,12 @@ def test_every_row_changes_its_fields_and_nothing_else(load: Any, asked: Any) ->
 
 
 def test_the_papers_system_is_the_papers() -> None:
-    for direction in ("en-de", "de-en"):
-        recipe = recipe_from(recipe_values(RECIPES / f"paper-{direction}.toml"), direction)
-        paper = recipe_from(recipe_values(RECIPES.parent / "paper" / "base.toml"), "paper")
-        for name in ("norm", "norm_place", "activation", "positions", "tie", "attention_dropout", "d_k"):
-            assert getattr(recipe.model, name) == getattr(paper.model, name), name
-        for name in ("schedule", "beta1", "beta2", "epsilon", "clip", "label_smoothing", "keep", "optimiser"):
-            assert getattr(recipe.training, name) == getattr(paper.training, name), name
+    recipe = recipe_from(recipe_values(RECIPES / "paper.toml"), "captions")
+    paper = recipe_from(recipe_values(RECIPES.parent / "paper" / "base.toml"), "paper")
+    for name in ("norm", "norm_place", "activation", "positions", "tie", "attention_dropout", "d_k"):
+        assert getattr(recipe.model, name) == getattr(paper.model, name), name
+    for name in ("schedule", "beta1", "beta2", "epsilon", "clip", "label_smoothing", "keep", "optimiser"):
+        assert getattr(recipe.training, name) == getattr(paper.training, name), name
 
 
 def test_rows_are_divided_and_listed_with_their_sizes(load: Any, asked: Any, capsys: Any) -> None:
