@@ -43,7 +43,7 @@ def test_the_first_row_a_corpus_is_below(pairs: int, row: int) -> None:
 
 @pytest.mark.parametrize(
     ("pairs", "minutes", "row"),
-    [(160_000, 5, 1), (160_000, 25, 2), (600_000, 25, 2), (600_000, 5, 1), (600_000, 1e4, 3), (20_000, 0.1, 1)],
+    [(160_000, 5, 1), (160_000, 50, 2), (600_000, 50, 2), (600_000, 5, 1), (600_000, 1e4, 3), (20_000, 0.1, 1)],
 )
 def test_where_the_minutes_leave_few_steps_the_model_is_smaller(
     monkeypatch: pytest.MonkeyPatch, pairs: int, minutes: float, row: int

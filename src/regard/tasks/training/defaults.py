@@ -36,7 +36,7 @@ BYTES = 16
 """Of a parameter in training: fp32 weight, gradient and Adam's two moments."""
 SHOWN = ("d_model", "d_ff", "encoder_layers", "decoder_layers", "layers")
 """Fields by which a person knows a model's size."""
-TIMED, TRAINING, ENOUGH = 1024, 0.7, 1000
+TIMED, TRAINING, ENOUGH = 1024, 0.7, 4000
 """Target tokens of a step that is timed; share of the minutes that goes to steps; steps that a model should make."""
 PAIR = 15
 """Target tokens of a pair, about, by which passes are counted before any is read."""
