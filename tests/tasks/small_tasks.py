@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from regard.tasks.classification.classifier import ClassAssets
 from regard.tasks.model_folder import MODEL, RECIPE
 from regard.tasks.tagging.tagger import TagAssets
 from regard.tasks.training.defaults import SizeDefaults
+from regard.text.language_tokens import LanguageTokens
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from regard.training.checkpoints import checkpoint, manifest
@@ -49,6 +51,13 @@ def translator(key: int = 5, **model: Any) -> Any:
     languages = {"source_language": "en", "target_language": "de"}
     vocabularies = learn_vocabularies([(SOURCE, TARGET)] * 3, 400)
     return _task("translation", vocabularies, {**BOTH, **model}, key, text=languages, decoding=DECODING)
+
+
+def polyglot(begins: bool = True) -> Any:
+    """A translator of three languages; its outputs begin with the target's, or its texts alone."""
+    found = translator()
+    languages = LanguageTokens({"eng_Latn": 330, "deu_Latn": 331, "fra_Latn": 332}, begins)
+    return type(found)(found.recipe, replace(found.assets, languages=languages), found.model)
 
 
 def recurrent(**model: Any) -> Any:

@@ -35,7 +35,18 @@ from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.tokenizer import learn
 from tests.refusals import refused
 from tests.tasks import small_tasks as small
-from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, SPANNED, TARGET, reader, recurrent, spanner, translator
+from tests.tasks.small_tasks import (
+    EVERY,
+    PIXELS,
+    SOURCE,
+    SPANNED,
+    TARGET,
+    polyglot,
+    reader,
+    recurrent,
+    spanner,
+    translator,
+)
 
 TEXT = "a cat\n\tand\u200b a dog\x07"
 
@@ -62,18 +73,19 @@ def test_pieces_of_any_tokenizer_can_be_seen() -> None:
     assert "".join(shown) == wanted
 
 
-def test_a_translation_by_its_pieces_is_that_translation() -> None:
-    task = translator()
-    ids = task.vocabularies.target.encode(TARGET).ids
+@pytest.mark.parametrize("make", [translator, polyglot])
+def test_a_translation_by_its_pieces_is_that_translation(make: Any) -> None:
+    task = make()
+    begin, ids = task.symbols.prefix, task.vocabularies.target.encode(TARGET).ids
     by_text = text_inputs(task, SOURCE, TARGET)
-    for given in (ids, (*ids, task.vocabularies.target.end)):
+    for given in ((*begin, *ids), (*begin, *ids, task.vocabularies.target.end)):
         by_pieces = text_inputs(task, SOURCE, given)
         assert by_pieces.target_text == TARGET
         for side in ("source", "target", "written"):
             assert getattr(by_pieces, side) == getattr(by_text, side)
         assert torch.equal(by_pieces.run(), by_text.run())
-    assert by_text.written_ids == (*ids, 0)
-    assert by_text.read_ids == (*task.vocabularies.source.encode(SOURCE).ids, 0)
+    assert by_text.written_ids == (*begin, *ids, 0)
+    assert by_text.read_ids == (*task.before, *task.vocabularies.source.encode(SOURCE).ids, 0)
 
 
 def test_pieces_need_not_be_those_of_their_text() -> None:
@@ -94,6 +106,8 @@ def test_pieces_need_not_be_those_of_their_text() -> None:
 def test_what_the_model_writes_itself_is_what_its_task_writes() -> None:
     task = translator()
     assert text_inputs(task, SOURCE).target_text == task.translate(SOURCE, beam=1)
+    of_several = polyglot()  # its outputs begin with a language
+    assert text_inputs(of_several, SOURCE).written_ids[:1] == of_several.symbols.prefix
     spans = small.spanner()
     (written,) = spans.nbest([SPANNED], beam=1)[0]
     assert text_inputs(spans, SPANNED).written_ids[:-1] == written.tokens

@@ -14,12 +14,10 @@ from regard.runs import train as training
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.metrics.bleu import score
 from regard.tasks.translation.training import TranslationTraining
-from regard.text.language_tokens import LanguageTokens
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, put, translator
+from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, polyglot, put, translator
 from tests.training.toy import Counting
 
-CODES = {"eng_Latn": 330, "deu_Latn": 331, "fra_Latn": 332}
 SMALL = ["training.tokens=300", "training.validation_sentences=4", "data.validation=12", "training.select=last"]
 
 
@@ -32,12 +30,6 @@ def separate() -> Any:
     wide = found.recipe.training.model_copy(update={"tokens": 300})
     recipe = found.recipe.model_copy(update={"text": text, "decoding": decoding, "data": data, "training": wide})
     return type(found)(recipe, assets, found.model)
-
-
-def polyglot(begins: bool = True) -> Any:
-    """A translator of three languages."""
-    found = translator()
-    return type(found)(found.recipe, replace(found.assets, languages=LanguageTokens(CODES, begins)), found.model)
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, put, translator
-from tests.tasks.translation.test_adapting import SMALL, polyglot, separate
+from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, polyglot, put, translator
+from tests.tasks.translation.test_adapting import SMALL, separate
 from tests.text.tokenizers import library_tokenizers as library
 from tests.training.toy import Counting, StopAt
 

@@ -219,7 +219,9 @@ def greedy_outputs(task: TargetWriter, sources: Sequence[Sequence[int]]) -> list
 
 
 def _decode_target(task: TextWriter, ids: Sequence[int]) -> tuple[str, list[Read]]:
-    """The text of target pieces, and each piece with its characters; a final ``</s>`` is optional.
+    """The text of target pieces, and each piece with its characters.
+
+    A final ``</s>`` is optional, and so are the symbols that every output begins with.
 
     Raises:
         RegardError: they are more than the model writes.
@@ -228,7 +230,9 @@ def _decode_target(task: TextWriter, ids: Sequence[int]) -> tuple[str, list[Read
     from regard.tasks.text.task import decode_with_offsets, read_as
 
     tokenizer = task.target_tokenizer
-    ids = list(ids[:-1] if ids and ids[-1] == tokenizer.end else ids)
+    begin = tuple(task.symbols.prefix)
+    begin = begin if tuple(ids[: len(begin)]) == begin else ()
+    ids = list(ids[len(begin) : -1 if ids and ids[-1] == tokenizer.end else None])
     never = {*task.symbols.without, tokenizer.end}
     for id in ids:
         if id in never or not 0 <= id < tokenizer.size:
@@ -236,9 +240,9 @@ def _decode_target(task: TextWriter, ids: Sequence[int]) -> tuple[str, list[Read
     data, decoding = task.recipe.data, task.recipe.decoding
     _refuse_long(len(ids), data.max_tokens + decoding.max_extra, "fewer pieces", "branch")
     text, read = read_as(tokenizer, tokenizer.decode(ids), ())
-    return (
-        (text, read) if [id for id, _, _ in read] == ids else decode_with_offsets(tokenizer, ids, shown_symbols(task))
-    )
+    if [id for id, _, _ in read] != ids:
+        text, read = decode_with_offsets(tokenizer, ids, shown_symbols(task))
+    return text, [*((id, 0, 0) for id in begin), *read]
 
 
 def shown_symbols(task: TextModel) -> Collection[int]:
