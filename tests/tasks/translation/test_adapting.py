@@ -32,6 +32,13 @@ def separate() -> Any:
     return type(found)(recipe, assets, found.model)
 
 
+def learned() -> Any:
+    """A translator that knows the positions of its longest texts, and no more."""
+    found = translator(positions="learned", max_positions=100)
+    data = found.recipe.data.model_copy(update={"max_tokens": 50})
+    return type(found)(found.recipe.model_copy(update={"data": data}), found.assets, found.model)
+
+
 @pytest.fixture
 def go_on(tmp_path: Path) -> Any:
     """Goes on from a translator with sixty pairs."""
@@ -51,8 +58,8 @@ def go_on(tmp_path: Path) -> Any:
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "make",
-    [translator, separate, EVERY["recurrent"], polyglot, lambda: polyglot(False)],
-    ids="1 2 rnn many label".split(),
+    [translator, separate, EVERY["recurrent"], polyglot, lambda: polyglot(False), learned],
+    ids="1 2 rnn many label learned".split(),
 )
 def test_it_begins_with_the_weights_and_keeps_what_is_the_models(go_on: Any, tmp_path: Path, make: Any) -> None:
     """A rate that changes nothing leaves the weights of step 0."""
