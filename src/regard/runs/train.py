@@ -175,7 +175,7 @@ def _refuse_extending(begun: Pretrained | None, info: TaskInfo) -> None:
     if begun is None or info.learns_from != "pairs":
         raise UsageError(f"is for a translator that {Option('start_from')} names", Option("extend_vocabulary"))
     if not begun.vocabularies.extensible:
-        message = "adds to byte pairs that Regard learned; this model has another vocabulary, so leave it out"
+        message = "adds to byte pairs of Regard and to SentencePiece; this model has neither, so leave it out"
         raise UsageError(message, Option("extend_vocabulary"))
 
 

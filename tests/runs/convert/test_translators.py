@@ -11,7 +11,7 @@ import regard
 from regard.config import merge, recipe_from
 from regard.runs.conversion import export_model, import_model
 from regard.runs.plan import Teacher
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.protocols import InputFiles
 from regard.tasks.text.preparation import Pretrained
 from regard.tasks.training.base import ProductPaths
@@ -204,3 +204,36 @@ def test_what_is_learned_from_pairs_has_their_loss(both, tmp_path) -> None:
         TranslationJob.of_files(files, lambda *given: drops, lambda text: None, True).prepare(
             tmp_path / "more", lambda *given: None
         )
+
+
+GROWN = {"en": "a morning of mornings", "de": "Morgen, Morgen und morgens"}
+
+
+@pytest.mark.one_of(3)
+def test_its_vocabulary_grows_by_pieces_of_other_texts(both, tmp_path: Path) -> None:
+    """A rate that changes nothing leaves the old rows; what its layout has no place for goes out to CTranslate2."""
+    kind, _, folder = both
+    ours, spoken = regard.load(folder / "ours", "cpu"), folders.SPOKEN.get(kind, ())
+    for code, text in GROWN.items():
+        (tmp_path / f"a.{code}").write_text("".join(f"{text[: 12 + n % 15]} {n}\n" for n in range(60)))
+    wishes = {"steps": 1, "despite_check": True, "settings": ["training.rate=1e-30", "data.validation=10"]}
+    wishes |= {"output": tmp_path / "more", "start_from": folder / "ours", "device": "cpu", "threads": 1}
+    wishes |= dict(zip(("source_language", "target_language"), spoken, strict=False))
+    made = regard.train(tmp_path / "a.en", tmp_path / "a.de", extend_vocabulary=12, **wishes)
+    assert all(0 < len(one.names[was.size :]) <= 24 for one, was in zip(sides(made), sides(ours), strict=True))
+    rows = dict(made.model.state_dict())
+    assert all(torch.equal(rows[name][: len(old) - 1], old[:-1]) for name, old in ours.model.state_dict().items())
+    if spoken:
+        with refused(RegardError, "text.extend_vocabulary", "--to ctranslate2"):
+            export_model(tmp_path / "more", tmp_path / "out")
+    export_model(tmp_path / "more", tmp_path / "out", "ctranslate2" if spoken else "huggingface")
+    import_model(tmp_path / "out", tmp_path / "back")
+    found, back = (regard.load(tmp_path / name, "cpu") for name in ("more", "back"))
+    back = back.in_direction(found.direction) if spoken else back  # which CTranslate2's folders do not name,
+    back.recipe = found.recipe  # nor how they search
+    texts = ([[best.text for best in one] for one in task.nbest(TEXTS[:5], 2, max_extra=4)] for task in (found, back))
+    assert next(texts) == next(texts)
+
+
+def sides(translator):
+    return translator.assets.source, translator.assets.target

@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ import sentencepiece
 from regard.system.errors import RegardError
 from regard.text import languages
 from regard.text.stop_strings import Decoder
+from regard.text.tokenizers.byte_pieces import ChunkCounter
 from regard.text.tokenizers.sentencepiece import KEY, LONGEST, SentencePieceTokenizer, fairseq_names, names_by_id
-from regard.text.tokenizers.vocabulary import Vocabularies, read_tokenizer
+from regard.text.tokenizers.vocabulary import PairCounter, Vocabularies, read_tokenizer
 from tests.refusals import refused
 
 TEXTS = [
@@ -277,3 +279,43 @@ def test_a_damaged_file_of_ours_ends_in_a_sentence(tmp_path: Path, fault: str) -
 def test_a_damaged_table_ends_in_a_sentence(table: Any) -> None:
     with refused(RegardError, "vocab.json"):
         names_by_id(table)
+
+
+NEW = ["An infarction of the animal's heart", "Straßentiere: Herzinfarkt, Überquerung", "心筋梗塞 東京東京"] * 3
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_further_pieces_are_read_by_the_library(kind: str) -> None:
+    """Ids stay, old texts have those that they had, and a new piece stands for the old pieces that it is made of."""
+    known, counter = SentencePieceTokenizer(small(kind)), ChunkCounter()
+    counter.add(NEW)
+    found = known.extended(counter, 25)
+    assert 0 < found.size - known.size <= 25
+    assert found.names[: known.size] == known.names
+    assert sum(map(len, found.ids_batch(NEW))) < sum(map(len, known.ids_batch(NEW)))
+    for text in [*TEXTS[:3], *NEW[:3]]:
+        (ids,), (old,) = found.ids_batch([text]), known.ids_batch([text])
+        assert found.decode(ids) == known.decode(old)
+        parts = [known.pieces_of(found.names[id]) if id >= known.size else [id] for id in ids]
+        if kind not in ("suffix", "rules"):  # where a piece's name is read as another text
+            assert [*chain.from_iterable(parts)] == old.tolist()
+    again = SentencePieceTokenizer.of(json.loads(found.content), "")
+    assert (again.names, again.encode(NEW[0])) == (found.names, found.encode(NEW[0]))
+    assert known.extended(ChunkCounter(), 25).sha256 == known.sha256
+
+
+def test_two_models_of_one_table_name_its_rows_alike() -> None:
+    pieces = [
+        library(small(kind)).id_to_piece([*range(library(small(kind)).piece_size())]) for kind in ("unigram", "bpe")
+    ]
+    names = [*dict.fromkeys([*pieces[0], *pieces[1]])]
+    source, target = (SentencePieceTokenizer(small(kind), names) for kind in ("unigram", "bpe"))
+    counter = PairCounter(joint=False)
+    counter.add([(NEW[0], NEW[1])] * 3)
+    found = counter.extend(Vocabularies(source, target, joint=False), 10)
+    assert found.source.names == found.target.names
+    assert len(names) < found.source.size <= len(names) + 20
+    for one, was, text in ((found.source, source, NEW[0]), (found.target, target, NEW[1])):
+        assert len(one.encode(text).ids) < len(was.encode(text).ids)
+        assert one.decode(one.encode(text).ids) == was.decode(was.encode(text).ids)

@@ -150,6 +150,9 @@ def translator_contents(vocabularies: Vocabularies, recipe: Recipe, own: bool) -
 
 def _of_languages(tokenizer: AnyTokenizer, first: int, settings: dict[str, object]) -> dict[str, bytes]:
     """The files of M2M-100, NLLB or mBART; ``first``: the id of the first language."""
+    if tokenizer.ordinary.max() > first:
+        message = "further pieces stand behind its languages, and this layout wants them before"
+        raise RegardError(f"{message}; it goes out as it is with --to ctranslate2", "text.extend_vocabulary")
     languages = [name for name in tokenizer.names[first:] if name and name not in SYMBOLS]
     kind = "M2M100" if UNDERSCORED.fullmatch(languages[0]) else "Nllb" if "eng_Latn" in languages else "MBart50"
     files = {PIECES: as_json(_ids(tokenizer.names[:first]))} if kind == "M2M100" else {}

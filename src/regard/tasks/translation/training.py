@@ -491,8 +491,9 @@ class TranslationJob(TrainingJob):
 
     def _learn(self, examples: SplitCorpora[TextPair]) -> PairEncoder:
         """Learn the vocabularies from a seeded sample, unless a model has them; judge the data by them."""
-        text = self.recipe.text
-        counter, judged = count_sample(examples, text, JUDGED, self.recipe.seed, self.processes)
+        text, known = self.recipe.text, self.pretrained.vocabularies if self.pretrained else None
+        sides = text.model_copy(update={"joint": known.joint}) if known else text  # Marian: two models for one table
+        counter, judged = count_sample(examples, sides, JUDGED, self.recipe.seed, self.processes)
         if text.tags:
             from regard.text.placeholders import SIGNS  # few trainings need it
 
@@ -500,7 +501,7 @@ class TranslationJob(TrainingJob):
         learned = self.directions[: len(examples.corpora)]
         written = dict.fromkeys(target for _, target in learned)
         symbols = [f">>{code}<<" for code in written]  # as Marian's models of several have them
-        vocabularies = self.pretrained.vocabularies if self.pretrained else counter.learn(text.vocabulary, symbols)
+        vocabularies = known or counter.learn(text.vocabulary, symbols)
         if text.extend_vocabulary:
             vocabularies = counter.extend(vocabularies, text.extend_vocabulary)
         if written and not self.pretrained:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import json
+import struct
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, compress, pairwise
@@ -22,9 +24,17 @@ from regard.config import FORMAT
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.lines import replace_surrogates
-from regard.text.tokenizers.byte_pieces import Incremental
+from regard.text.tokenizers.byte_pieces import ChunkCounter, Incremental, unspell
 from regard.text.tokenizers.hugging_face import WindowDecoder
-from regard.text.tokenizers.tokenizer import END, SENTINEL, UNKNOWN, BaseTokenizer, Encoding, ids_by_number
+from regard.text.tokenizers.tokenizer import (
+    END,
+    SENTINEL,
+    UNKNOWN,
+    BaseTokenizer,
+    Encoding,
+    ids_by_number,
+    learn_further,
+)
 
 Answer = TypeVar("Answer")
 KEY = "sentencepiece"
@@ -39,6 +49,10 @@ FAIRSEQ = ("<s>", "<pad>", END, UNKNOWN)
 """The first ids of fairseq's models, before the pieces."""
 _NORMALISERS, _CHARACTERS = (3, 5), 2
 """Numbers of fields: the normalisation of what is read and of what is written, and the rules within."""
+APART = "\ue000"
+"""A character of private use, which no piece has: what stands behind it begins no word."""
+MORE_PROBABLE = 0.01
+"""How much more than its parts, in log-probability, a further piece of unigrams is: no sum in float32 loses it."""
 _FIXED = {1: 8, 5: 4}
 """Bytes of a field, by its kind."""
 
@@ -222,6 +236,48 @@ class SentencePieceTokenizer(BaseTokenizer):
         # a piece of the table alone begins with a blank that the library does not take away
         return [text[1:] if names and names[0][:1] == " " else text for names, text in zip(spoken, texts, strict=True)]
 
+    def pieces_of(self, word: str) -> list[int]:
+        """The ids of a word, which begins with a blank or ``▁``, or of a part of one, which does not."""
+        apart = "" if word[:1] in " ▁" else APART
+        (found,) = self.encode_batch([apart + word.replace("▁", " ")])
+        return [id for id, (_, end) in zip(found.ids, found.offsets, strict=True) if end > len(apart)]
+
+    def extended(self, counter: ChunkCounter, count: int, rows: Sequence[str] = ()) -> SentencePieceTokenizer:
+        """The tokenizer with at most ``count`` pieces more, merged of its own by the words of texts that are counted.
+
+        Ids stay, and texts without a new piece have the ids that they had: of unigrams a new piece is hardly more
+        probable than its parts together, and of byte pairs it is merged after all others.
+
+        Args:
+            counter: has the texts.
+            count: of pieces.
+            rows: names of further ids that come before, of the other side's pieces where both have one table.
+        """
+        words = Counter[tuple[int, ...]]()
+        for letters, often in counter.counts().items():
+            word = unspell(letters).decode("utf-8", "replace")
+            begins = word[:1].lower() != word[:1].upper()  # a text, before which the model puts a blank
+            ids = self.pieces_of(f" {word}" if begins else word)
+            if ids and not any(map(self.is_byte, ids)):
+                words[tuple(ids)] += often
+        pieces = range(self._core.piece_size())
+        scores = dict(zip(self._core.id_to_piece([*pieces]), self._core.get_score([*pieces]), strict=True))
+        ranks, least = all(map(float.is_integer, scores.values())), min(scores.values())
+        model, names, held = self.model or b"", [*self.names, *rows], {*self.names, *rows}
+        for left, right in learn_further(self.names, words, count)[1]:
+            if (piece := left + right) in scores:
+                continue
+            least -= ranks
+            scores[piece] = least if ranks else max(scores[left] + scores[right] + MORE_PROBABLE, least)
+            model += _field(1, _field(1, piece.encode()) + struct.pack("<Bf", 2 << 3 | 5, scores[piece]))
+            names += [piece] if piece not in held else []
+        given = None if self._given is None and not rows else names
+        return SentencePieceTokenizer(model, given, self._symbols, self._where, self._begin)
+
+    def with_names(self, names: Sequence[str]) -> SentencePieceTokenizer:
+        """The same model with these names of ids."""
+        return SentencePieceTokenizer(self.model or b"", names, self._symbols, self._where, self._begin)
+
     def incremental(self) -> Incremental:
         """A reader that turns ids into text one by one."""
         return WindowDecoder(self.decode)
@@ -280,6 +336,14 @@ def fields(message: bytes, where: str) -> Iterator[tuple[int, bytes]]:
                 yield key >> 3, message[begin:place]
     except LookupError:
         raise RegardError("is no SentencePiece model, or cut short; bring the file again", where) from None
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """A field of a protocol buffer that has bytes."""
+    size, left = b"", len(value)
+    while left > 127:
+        size, left = size + bytes([left & 127 | 128]), left >> 7
+    return bytes([number << 3 | 2]) + size + bytes([left]) + value
 
 
 def _number(message: bytes, place: int) -> tuple[int, int]:

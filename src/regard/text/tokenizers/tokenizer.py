@@ -392,16 +392,30 @@ def learn_counted(counter: ChunkCounter, vocabulary: int, symbols: Sequence[str]
 def extend(known: Tokenizer, counter: ChunkCounter, count: int) -> Tokenizer:
     """The tokenizer with at most ``count`` pieces more, merged of its own by the words of texts that are counted.
 
-    Ids stay, and texts without a new piece have the ids that they had. Each piece is a letter to the trainer.
+    Ids stay, and texts without a new piece have the ids that they had.
     """
-    letters, counts = [chr(FIRST_LETTER + id) for id in range(known.size)], counter.counts()
-    spelled = {"".join(letters[id] for id in known.pieces_of(word)): often for word, often in counts.items()}
+    spelled = {tuple(known.pieces_of(word)): often for word, often in counter.counts().items()}
+    added, more = learn_further(known.names, spelled, count)
+    return Tokenizer([*known.names, *added], [*known.merges, *more], known.normalisation, known.units, known.lowercase)
+
+
+def learn_further(
+    names: Sequence[str], words: Mapping[tuple[int, ...], int], count: int
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """At most ``count`` further pieces, and the merges of known ones that build them.
+
+    Args:
+        names: of the known pieces, each a letter to the trainer.
+        words: how often each occurs, as ids of known pieces.
+        count: of pieces.
+    """
+    letters = [chr(FIRST_LETTER + id) for id in range(len(names))]
+    spelled = {"".join(letters[id] for id in word): often for word, often in words.items()}
     alphabet = sorted(set().union(*spelled))
     pieces, merges = _learn_merges(spelled, len(alphabet) + count, alphabet)
-    written = str.maketrans(dict(zip(letters, known.names, strict=True)))
+    written = str.maketrans(dict(zip(letters, names, strict=True)))
     added = [piece.translate(written) for piece in pieces[len(alphabet) :]]
-    more = [(left.translate(written), right.translate(written)) for left, right in merges]
-    return Tokenizer([*known.names, *added], [*known.merges, *more], known.normalisation, known.units, known.lowercase)
+    return added, [(left.translate(written), right.translate(written)) for left, right in merges]
 
 
 def _learn_merges(counts: Mapping[str, int], size: int, alphabet: list[str]) -> tuple[list[str], list[tuple[str, str]]]:

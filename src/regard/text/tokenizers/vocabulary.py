@@ -132,8 +132,8 @@ class Vocabularies:
 
     @property
     def extensible(self) -> bool:
-        """Whether all are of pieces that we learned, to which others can be added."""
-        return all(isinstance(one, Tokenizer) and one.units == "pieces" for one in self.files.values())
+        """Whether all are of pieces that we learned or of SentencePiece, to which others can be added."""
+        return all(one.units == "pieces" if isinstance(one, Tokenizer) else one.model for one in self.files.values())
 
     @property
     def contents(self) -> dict[str, bytes]:
@@ -279,7 +279,17 @@ class PairCounter:
         return Vocabularies(learned[0], learned[-1], joint=len(learned) == 1)
 
     def extend(self, known: Vocabularies, count: int) -> Vocabularies:
-        """Vocabularies of our pieces with at most so many more each."""
+        """Vocabularies with at most so many pieces more each; two that name one table's rows name them alike again."""
         sides = zip(known.files.values(), self._sides, strict=True)
-        found = [extend(one, side, count) for one, side in sides if isinstance(one, Tokenizer)]
-        return replace(known, source=found[0], target=found[-1])
+        if isinstance(known.source, Tokenizer):
+            found = [extend(one, side, count) for one, side in sides if isinstance(one, Tokenizer)]
+            return replace(known, source=found[0], target=found[-1])
+        from regard.text.tokenizers.sentencepiece import SentencePieceTokenizer
+
+        models, alike = list[SentencePieceTokenizer](), known.source.names == known.target.names
+        for one, side in sides:
+            assert isinstance(one, SentencePieceTokenizer)
+            before = models[0].names[one.size :] if models and alike else ()
+            models.append(one.extended(side, count, before))
+        source = models[0].with_names(models[-1].names) if alike and not known.joint else models[0]
+        return replace(known, source=source, target=models[-1], shortlist=None)
