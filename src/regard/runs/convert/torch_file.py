@@ -22,8 +22,8 @@ from torch import Tensor
 from regard.system import disk
 from regard.system.errors import RegardError
 
-MOST = 64 << 20
-"""Bytes that the pickle may have; that of a model of a thousand tensors has 100 thousand."""
+MOST = 1 << 20
+"""Bytes that the pickle may have; that of a model of a thousand tensors has 170 thousand."""
 ORDERED, REBUILD, PARAMETER = (
     "collections OrderedDict",
     "torch._utils _rebuild_tensor_v2",
@@ -39,7 +39,9 @@ STORAGES = {
     "torch BoolStorage": torch.bool,
 }
 NAMES = {ORDERED, REBUILD, PARAMETER, *STORAGES}
-MARK = object()
+MOST_DIMENSIONS = 8
+MOST_NAMES = 4
+"""Times that all tensors may be as large as the file: a tied table has four names at most."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,19 @@ def read_torch_file(path: Path) -> dict[str, Tensor]:
         message = f"{error}; only dictionaries of tensors are read, and nothing in a file is ever run"
         raise RegardError(message, str(path)) from None
     except zipfile.BadZipFile:
+        with path.open("rb") as stream:
+            if stream.read(4) == b"PK\3\4":
+                raise RegardError("is cut short or damaged; bring it again", str(path)) from None
         message = "is no zip as torch.save writes it since version 1.6; save it again with a later torch"
         raise RegardError(message, str(path)) from None
-    except (ValueError, KeyError, IndexError, TypeError, RuntimeError, EOFError, OSError, NotImplementedError) as error:
-        raise RegardError(f"is damaged: {error}", str(path)) from None
+    except (ValueError, LookupError, ArithmeticError, TypeError, RuntimeError, EOFError, OSError) as error:
+        raise RegardError(f"is damaged: {str(error).partition(chr(10))[0]}", str(path)) from None
 
 
 def _tensors(archive: zipfile.ZipFile, size: int) -> dict[str, Tensor]:
     entries = {entry.filename: entry for entry in archive.infolist()}
+    if sum(entry.file_size for entry in archive.infolist()) > size:
+        raise Refused("holds entries that are larger than the file, or lie in one another")
     pickles = [name for name in entries if name.endswith("/data.pkl")]
     if len(pickles) != 1:
         raise Refused("does not hold just one pickle")
@@ -83,8 +90,8 @@ def _tensors(archive: zipfile.ZipFile, size: int) -> dict[str, Tensor]:
 
     def read(name: str) -> bytes:
         entry = entries[folder + name]
-        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size:
-            raise Refused(f"holds {name!r} compressed, or larger than the file")
+        if entry.compress_type != zipfile.ZIP_STORED:
+            raise Refused(f"holds {name!r} compressed")
         return archive.read(entry)
 
     def load(name: str) -> bytes:
@@ -104,6 +111,8 @@ def _tensors(archive: zipfile.ZipFile, size: int) -> dict[str, Tensor]:
         found = nested[0]  # a checkpoint, whose dictionary of weights is one of its values
     if not all(isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in found.items()):
         raise Refused("holds more than tensors by name")
+    if sum(tensor.nbytes for tensor in found.values()) > MOST_NAMES * size:
+        raise Refused("names the same numbers far too often")
     return found
 
 
@@ -117,6 +126,7 @@ class Machine:
 
     load: Callable[[str], bytes]
     stack: list[Any] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
 
     def run(self, content: bytes) -> Any:
@@ -139,8 +149,8 @@ class Machine:
 
     def pop_to_mark(self) -> list[Any]:
         """What was pushed since the last mark."""
-        place = len(self.stack) - 1 - self.stack[::-1].index(MARK)
-        found = self.stack[place + 1 :]
+        place = self.marks.pop()
+        found = self.stack[place:]
         del self.stack[place:]
         return found
 
@@ -159,22 +169,25 @@ class Machine:
         self.push(Name(name))
 
     def name_of_two(self) -> None:
-        module, name = self.stack[-2:]
+        name = " ".join(self.stack[-2:])
         del self.stack[-2:]
-        self.name(f"{module} {name}")
+        self.name(name)
 
     def items(self, pairs: list[Any]) -> None:
         """Put names and values into the dictionary below them."""
         if not isinstance(self.stack[-1], dict):
             raise Refused("puts items into something else than a dictionary")
+        if not all(isinstance(name, str) for name in pairs[::2]):  # to hash a tuple of tuples may take forever
+            raise Refused("has keys that are no names")
         self.stack[-1].update(zip(pairs[::2], pairs[1::2], strict=True))
 
     def storage(self) -> None:
         """A storage: ``("storage", its type, its name, where it was, how many numbers)``."""
-        kind, type, name, _, count = self.stack.pop()
-        if kind != "storage" or not isinstance(type, Name) or type.name not in STORAGES:
-            raise Refused("asks for another storage")
-        dtype, held = STORAGES[type.name], self.load(str(name))
+        match self.stack.pop():
+            case ("storage", Name(type), str(name), _, int(count)) if type in STORAGES:
+                dtype, held = STORAGES[type], self.load(name)
+            case _:
+                raise Refused("asks for another storage")
         if len(held) < count * dtype.itemsize:
             raise ValueError(f"the storage {name!r} is shorter than its tensors")
         self.push(torch.frombuffer(held, dtype=dtype) if held else torch.empty(0, dtype=dtype))
@@ -200,6 +213,10 @@ class Machine:
 
 
 def _tensor(storage: Tensor, first: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+    sizes = all(isinstance(one, tuple) and len(one) <= MOST_DIMENSIONS for one in (shape, strides))
+    plain = sizes and isinstance(storage, Tensor) and all(isinstance(one, int) for one in (first, *shape, *strides))
+    if not plain:
+        raise Refused("makes a tensor of something else than numbers and sizes")
     if prod(shape) > len(storage):
         raise ValueError("a tensor is larger than its storage")
     return storage.as_strided(shape, strides, first)
@@ -209,7 +226,7 @@ OPERATIONS: Mapping[str, Callable[[Machine, Any], None]] = {
     **dict.fromkeys(("PROTO", "FRAME"), lambda machine, _: None),
     "EMPTY_DICT": lambda machine, _: machine.push({}),
     "EMPTY_TUPLE": lambda machine, _: machine.push(()),
-    "MARK": lambda machine, _: machine.push(MARK),
+    "MARK": lambda machine, _: machine.marks.append(len(machine.stack)),
     "NONE": lambda machine, _: machine.push(None),
     "NEWTRUE": lambda machine, _: machine.push(True),
     "NEWFALSE": lambda machine, _: machine.push(False),
