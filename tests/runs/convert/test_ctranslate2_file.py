@@ -53,6 +53,16 @@ def test_other_versions_are_refused_by_number(version: int, tmp_path: Path) -> N
         read_model_file(tmp_path / "model.bin")
 
 
+@pytest.mark.parametrize("lie", ["aliases", "sizes"])
+def test_small_files_of_large_variables_are_refused(lie: str, tmp_path: Path) -> None:
+    held = {"a": torch.zeros(1000) if lie == "aliases" else torch.zeros(0, 9, 9)}
+    content = b"".join(model_file("Spec", 3, held, {f"b{n}": "a" for n in range(20)}))
+    nines, most = struct.pack("<2I", 9, 9), struct.pack("<2I", *[(1 << 32) - 1] * 2)
+    (tmp_path / "model.bin").write_bytes(content.replace(nines, most))
+    with refused(RegardError, "model.bin"):
+        read_model_file(tmp_path / "model.bin")
+
+
 @pytest.mark.one_of(3)
 @pytest.mark.parametrize("part", range(3))
 def test_damaged_files_end_in_a_sentence(part: int, tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ BY_SIZE = {4: torch.float32, 2: torch.int16, 1: torch.int8}
 """Types before version 4, which wrote the bytes of a number alone."""
 MOST_SIZES = 8
 """Dimensions of a variable; CTranslate2's have three at most."""
+MOST_ALIASES = 4
+"""Times that all aliases may be as large as the file; a tied table has two."""
 UNSAVED = 1000.0
 """The scale of int16 where the file has none."""
 
@@ -37,6 +39,11 @@ class _Variable:
     shape: tuple[int, ...]
     type: torch.dtype
     begin: int
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return prod(self.shape) * self.type.itemsize
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,7 @@ class ModelFile(Mapping[str, Tensor]):
 
     def __getitem__(self, name: str) -> Tensor:
         found = self.variables[self.aliases.get(name, name)]
-        count = prod(found.shape) * found.type.itemsize
-        raw = bytearray(self._content[found.begin : found.begin + count])
+        raw = bytearray(self._content[found.begin : found.begin + found.size])
         return torch.frombuffer(raw, dtype=found.type).view(found.shape) if raw else torch.empty(found.shape)
 
     def __iter__(self) -> Iterator[str]:
@@ -146,7 +152,7 @@ class _Reader:
         if type is None:
             raise ValueError(f"the type {kind} of a variable is unknown")
         held = count * type.itemsize if version < 4 else count
-        if prod(shape) * type.itemsize != held:
+        if prod(shape) * type.itemsize != held or prod(size or 1 for size in shape) > len(self.content):
             raise ValueError(f"a variable of the sizes {[*shape]} has {held} bytes")
         return _Variable(shape, type, self.take(held))
 
@@ -180,6 +186,8 @@ def read_model_file(path: Path) -> ModelFile:
         raise RegardError(f"is damaged: {error}", str(path)) from None
     if strange := sorted(name for name, first in aliases.items() if first not in variables or name in variables):
         raise RegardError(f"is damaged: {strange[0]!r} stands for no variable", str(path))
+    if sum(variables[first].size for first in aliases.values()) > MOST_ALIASES * len(content):
+        raise RegardError("is damaged: its aliases are of far more numbers than it holds", str(path))
     return ModelFile(path, named, revision, version, variables, aliases, content)
 
 
