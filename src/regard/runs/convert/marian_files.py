@@ -74,7 +74,9 @@ def _of_npz(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
                 name = entry.filename.removesuffix(".npy")
                 if not name.endswith(SCALE):
                     yield name, _member(archive.read(entry), name, str(path))
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+    except zipfile.BadZipFile:
+        raise RegardError("is cut short or damaged, or no .npz; bring it again", str(path)) from None
+    except (ValueError, KeyError, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         raise RegardError(f"is damaged: {error}", str(path)) from None
 
 
@@ -137,7 +139,7 @@ def _entry(content: NDArray[np.uint8], name: str, shape: list[int], kind: int, w
         message = f"{name!r} has the type {kind:#x}, which is not supported: only float32 and intgemm8 are read"
         raise RegardError(message, where)
     count, width, more = prod(shape[:MOST_DIMENSIONS]), 4 if kind == FLOATS else 1, 4 if kind == INTS else 0
-    if len(shape) > MOST_DIMENSIONS or min(shape, default=0) < 0 or count * width + more > len(content):
+    if len(shape) > MOST_DIMENSIONS or min(shape, default=1) < 1 or count * width + more > len(content):
         raise RegardError(f"{name!r} is damaged: {len(content):,} bytes do not hold {shape[:9]}", where)
     if kind == FLOATS:
         return content[: 4 * count].view("<f4").astype(np.float32).reshape(shape)
