@@ -32,6 +32,13 @@ def test_tensors_are_views_of_the_file(tmp_path: Path) -> None:
     file.refuse_surplus()
 
 
+def test_tensors_that_lie_in_one_another_are_refused(tmp_path: Path) -> None:
+    alike = {"dtype": "F32", "shape": [100], "data_offsets": [32, 432]}
+    (path := tmp_path / "w").write_bytes(content(**dict.fromkeys("cdef", alike)) + bytes(400))
+    with refused(RegardError, path):
+        WeightFile(path)
+
+
 def test_missing_and_surplus_tensors_are_named(tmp_path: Path) -> None:
     (path := tmp_path / "w").write_bytes(content(c={"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}))
     file = WeightFile(path)

@@ -66,6 +66,13 @@ class WeightFile:
         self._bytes = np.frombuffer(self._map, np.uint8)
         self._begin = 8 + int.from_bytes(self._bytes[:8].tobytes(), "little")
         self._taken: dict[str, tuple[int, ...]] = {}
+        held = 0
+        for entry in self._own.values():
+            match entry:
+                case {"data_offsets": [int(begin), int(end)]}:
+                    held += abs(end - begin)
+        if held > len(self._bytes):
+            raise RegardError("is broken: its tensors lie in one another, or outside of the file", str(path))
 
     def take(self, name: str, *shape: int) -> Floats:
         """A tensor, as a view of the file; a copy where numbers of four bytes do not lie at multiples of four.
