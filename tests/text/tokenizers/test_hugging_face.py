@@ -1,11 +1,14 @@
 """Tokenizers of other projects: equal to the library that wrote them, but that no text gives a symbol."""
 
+import base64
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import sentencepiece
 import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +17,7 @@ from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 from regard.system.errors import RegardError
 from regard.text.stop_strings import Decoder
 from regard.text.tokenizers.hugging_face import GUARD, HuggingFaceTokenizer, special_token_names
+from regard.text.tokenizers.sentencepiece import fields
 from regard.text.tokenizers.tokenizer import Tokenizer, learn, read_document
 from regard.text.tokenizers.vocabulary import read_tokenizer
 from tests.refusals import refused
@@ -223,6 +227,108 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(raw, tmp_path: Path) -> 
     nothing = tokenizers.Tokenizer(models.WordLevel({"a": 0, "b": 1}, "a"))
     with refused(RegardError, "tokenizer.json"):
         HuggingFaceTokenizer(json.loads(nothing.to_str()))
+
+
+def replaces(pattern: str, content: str, kind: str = "String") -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
+
+
+def steps(name: str, *inner: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "Sequence", name: [*inner]}
+
+
+def template(*single: str, **tokens: int) -> dict[str, Any]:
+    """A post-processor; of the tokens how many ids each has."""
+    parts = [
+        {"SpecialToken" if one in tokens or one == "Q" else "Sequence": {"id": one, "type_id": 0}} for one in single
+    ]
+    pair = [{"Sequence": {"id": one, "type_id": 0}} for one in "AB"]
+    held = {name: {"id": name, "ids": [0] * count, "tokens": ["[UNK]"] * count} for name, count in tokens.items()}
+    return {"type": "TemplateProcessing", "single": parts, "pair": pair, "special_tokens": held}
+
+
+def rules(trie: bytes, *written: str) -> dict[str, Any]:
+    held = len(trie).to_bytes(4, "little") + trie + "\0".join([*written, ""]).encode()
+    return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(held).decode()}
+
+
+def normal_form() -> bytes:
+    """The rules of T5, XLM-R and others."""
+    spec = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")._normalizer.serialized_normalizer_spec()
+    return max((held for _, held in fields(spec, "")), key=len)
+
+
+BYTES = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+BOMBS = {
+    "a long content": ("normalizer", replaces("a", "a" * 1000)),
+    "a long prefix": ("normalizer", {"type": "Prepend", "prepend": "a" * 1000}),
+    "contents": ("normalizer", steps("normalizers", *[replaces("a", "aa")] * 15)),
+    "no type": ("normalizer", {"normalizers": [{"pattern": {"String": "a"}, "content": "a" * 40}] * 3}),
+    "between all": ("normalizer", steps("normalizers", *[replaces("x*", "-", "Regex")] * 15)),
+    "forms": ("normalizer", steps("normalizers", *[{"type": "NFKD"}, replaces(" ", "\ufdfa")] * 4)),
+    "rules": ("normalizer", rules(bytes(4), "a", "b" * 1000)),
+    "bytes": ("pre_tokenizer", steps("pretokenizers", *[BYTES] * 7)),
+    "texts": ("post_processor", steps("processors", *[template("A", "A")] * 15)),
+    "symbols": ("post_processor", template("Q", "A", Q=10_000)),
+    "read again": ("decoder", steps("decoders", *[replaces("", "aa")] * 10)),
+    "suffixes": ("decoder", steps("decoders", *[{"type": "BPEDecoder", "suffix": ""}] * 10)),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_multiplies_texts_is_refused(raw, name: str) -> None:
+    part, step = BOMBS[name]
+    with refused(RegardError, "tokenizer.json", "multiplies texts", part):
+        HuggingFaceTokenizer({**json.loads(raw["words"].to_str()), part: step})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"normalizer": rules(b"", "a")},
+        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "/////w=="}},
+        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}},
+        {"post_processor": template("Q", "A")},
+        {"normalizer": steps("normalizers", {"type": []})},
+        {"pre_tokenizer": 1},
+    ],
+)
+def test_damaged_steps_end_in_one_sentence(raw, capfd: pytest.CaptureFixture[str], more: dict[str, Any]) -> None:
+    """And without a word of the library."""
+    with refused(RegardError, "tokenizer.json", *more):
+        HuggingFaceTokenizer({**json.loads(raw["words"].to_str()), **more})
+    assert capfd.readouterr().err == ""
+
+
+def test_the_steps_of_known_models_are_read(raw) -> None:
+    known = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(normal_form()).decode()}
+    blanks, spaced = (
+        replaces(" {2,}", " ", "Regex"),
+        {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"},
+    )
+    quotes = [replaces("``", '"'), replaces("''", '"')]
+    forms = [{"type": one} for one in ("NFKD", "StripAccents", "Lowercase")]
+    albert = [*quotes, *forms, known, blanks]
+    llama = [{"type": "Prepend", "prepend": "▁"}, replaces(" ", "▁")]
+    back = [
+        replaces("▁", " "),
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+        {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+    ]
+    for more in (
+        {
+            "normalizer": steps("normalizers", *albert),
+            "pre_tokenizer": steps("pretokenizers", {"type": "WhitespaceSplit"}, spaced),
+        },
+        {"normalizer": steps("normalizers", *llama), "pre_tokenizer": None, "decoder": steps("decoders", *back)},
+        {
+            "normalizer": steps("normalizers", {"type": "NFC"}, replaces("\\s+", " ", "Regex"), {"type": "Lowercase"}),
+            "pre_tokenizer": BYTES,
+        },
+        {"post_processor": steps("processors", BYTES, template("Q", "R", "A", "Q", Q=1, R=3))},
+    ):
+        HuggingFaceTokenizer({**json.loads(raw["words"].to_str()), **more}).encode("A  mask")
 
 
 @given(st.data())

@@ -7,12 +7,14 @@ lower-case, drop accents or join white space. Symbols are guarded so that no tex
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf, prod
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,6 +50,15 @@ KEY = "regard"
 """Below ``model``, the one place where the library accepts a foreign key: settings that are not part of the file."""
 SENTINEL_OF_T5 = re.compile("<extra_id_([0-9]+)>")
 BYTE = re.compile("<0x[0-9A-F]{2}>")
+ONCE, MOST = 64, 1 << 14
+"""Times that one step of a file may make a text longer, and all that follow each other."""
+PARTS = (("normalizer", "pre_tokenizer"), ("post_processor",), ("decoder",))
+"""What a text, its pieces, and pieces that are read again pass."""
+INNER = ("normalizers", "pretokenizers", "processors", "decoders")
+"""The steps of a sequence."""
+GROWTH = {"NFC": 3, "NFD": 4, "NFKC": 18, "NFKD": 18, "Lowercase": 2, "BertNormalizer": 8, "Metaspace": 2}
+GROWTH |= {"ByteLevel": 5, "BertProcessing": 5, "RobertaProcessing": 5, "BPEDecoder": 3, "CTC": 3, "WordPiece": 2}
+"""How many characters or pieces a step at most writes for one, where its fields do not say it."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +137,9 @@ def open_tokenizer(
     """The guarded library tokenizer, the name of each id (empty where there is none), and the symbols.
 
     Raises:
-        RegardError: the library cannot read it, or a given symbol is not in it.
+        RegardError: the library cannot read it, it multiplies texts, or a given symbol is not in it.
     """
+    refuse_growth(document, where)
     plain = _library(_bare(document), where)
     ids: dict[str, int] = plain.get_vocab(with_added_tokens=True)
     largest = max(ids.values(), default=-1)
@@ -141,6 +153,55 @@ def open_tokenizer(
     if any(guarded.token_to_id(GUARD + names[id]) != id for id in symbols.every):
         raise RegardError("has symbols whose ids do not fit its vocabulary; the file is damaged", where)
     return guarded, names, symbols
+
+
+def refuse_growth(document: Document, where: str) -> None:
+    """Refuse a file whose steps multiply texts: the library applies them to added tokens as soon as it reads it.
+
+    Raises:
+        RegardError: they do, or they are no steps.
+    """
+    for parts in PARTS:
+        try:
+            growth = prod(_growth(document[part]) for part in parts if document.get(part) is not None)
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            raise RegardError(
+                f"is damaged: a step of its {' or '.join(parts)} is not what it should be", where
+            ) from None
+        if growth > MOST:
+            message = (
+                f"multiplies texts in its {' and '.join(parts)}: by more than {ONCE} in one step or {MOST:,} in all"
+            )
+            raise RegardError(message, where)
+
+
+def _growth(step: Document) -> float:
+    """How many characters or pieces a step may write for one; a sequence, all its steps together."""
+    own: float = GROWTH.get(step.get("type", ""), 1)
+    if "pattern" in step and "content" in step:
+        ((kind, pattern),) = step["pattern"].items()
+        # what may be empty is found around each character
+        own = len(step["content"]) / len(pattern) if kind == "String" and pattern else 1 + len(step["content"])
+    elif "prepend" in step:
+        own = 1 + len(step["prepend"])
+    elif "precompiled_charsmap" in step:
+        own = max(map(len, _rules(base64.b64decode(step["precompiled_charsmap"], validate=True))))
+    elif "special_tokens" in step:
+        tokens = {name: len(token["ids"]) for name, token in step["special_tokens"].items()}
+        templates = (step["single"], step["pair"])
+        own = max(
+            sum(tokens[one["SpecialToken"]["id"]] if "SpecialToken" in one else 1 for one in t) for t in templates
+        )
+    inner = (_growth(one) for name in INNER for one in step.get(name) or ())
+    return prod(inner, start=inf if own > ONCE else max(1.0, own))
+
+
+def _rules(held: bytes) -> list[str]:
+    """What rules of normalisation write: behind a trie, and its size in four bytes, texts that each a zero ends."""
+    begin = 4 + int.from_bytes(held[:4], "little")
+    if not 4 < begin <= len(held):
+        raise ValueError
+    return held[begin:].decode().split("\0")
 
 
 def _bare(document: Document) -> Document:
