@@ -228,6 +228,12 @@ def test_a_damaged_model_ends_in_a_sentence(kind: str) -> None:
     assert all(error.where == "a.spm" and "\n" not in str(error) for error in refusals)
 
 
+def test_an_empty_file_is_refused_without_a_word_of_the_library(capfd: pytest.CaptureFixture[str]) -> None:
+    with refused(RegardError, "a.spm", "is empty"):
+        SentencePieceTokenizer(b"", where="a.spm")
+    assert capfd.readouterr().err == ""
+
+
 def field(number: int, held: bytes) -> bytes:
     size = len(held)
     return bytes([number << 3 | 2, size & 127 | 128, size >> 7 & 127 | 128, size >> 14]) + held

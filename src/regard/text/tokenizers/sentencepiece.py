@@ -108,6 +108,8 @@ class SentencePieceTokenizer(BaseTokenizer):
     ) -> None:
         self.model, self._where, self._given, self._symbols = model, where, names, tuple(symbols)
         self._begin = begin
+        if not model:
+            raise RegardError("is empty; bring the file again", where)
         refuse_bombs(model, where)
         sentencepiece.set_min_log_level(2)
         self._core = core = self._call(lambda: sentencepiece.SentencePieceProcessor(model_proto=model))
