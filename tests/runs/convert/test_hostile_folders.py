@@ -246,6 +246,14 @@ def test_an_index_names_nothing_outside(name: str, other: str, tmp_path: Path) -
     assert not (tmp_path / "output").exists()
 
 
+@pytest.mark.parametrize("other", ["loop", "../bert/loop"])
+def test_a_link_to_itself_is_refused(other: str, tmp_path: Path) -> None:
+    (tmp_path / "bert").mkdir()
+    (tmp_path / "bert" / "loop").symlink_to(other)
+    with pytest.raises(RegardError, match="loop: is a link to itself"):
+        import_model(tmp_path / "bert", tmp_path / "output")
+
+
 def test_links_into_the_store_of_their_library_are_followed(tmp_path: Path) -> None:
     """As it keeps what it downloaded: each file a link to one that is named by its content."""
     there = tmp_path / "models--a--b" / "snapshots" / "1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -130,7 +131,7 @@ class Fields:
 
 
 def refuse_links_out(folder: Path) -> None:
-    """Refuse links to files outside of a folder, but for those into the store of the library that downloads them.
+    """Refuse links to themselves, and out of a folder but into the store of the library that downloads its files.
 
     Raises:
         RegardError: there is one.
@@ -139,8 +140,12 @@ def refuse_links_out(folder: Path) -> None:
     allowed = (whole, whole.parent.parent / "blobs")
     inside = [path for path in folder.iterdir() if path.is_dir()]
     for path in sorted([*folder.iterdir(), *(path for below in inside for path in below.iterdir())]):
-        if not any(path.resolve().is_relative_to(place) for place in allowed):
-            raise RegardError("is a link to outside of the folder; put the file itself there", str(path))
+        real = Path(os.path.realpath(path))  # still a link where it leads to itself
+        if real.is_symlink() or not any(real.is_relative_to(place) for place in allowed):
+            message = (
+                f"is a link to {'itself' if real.is_symlink() else 'outside of the folder'}; put the file itself there"
+            )
+            raise RegardError(message, str(path))
 
 
 def tensors_of(path: Path) -> dict[str, Tensor]:
