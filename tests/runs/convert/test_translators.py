@@ -10,6 +10,7 @@ from safetensors.torch import load_file as read_file
 import regard
 from regard.config import merge, recipe_from
 from regard.runs.conversion import export_model, import_model
+from regard.runs.convert.translator_files import language_tokens
 from regard.runs.plan import Teacher
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.protocols import InputFiles
@@ -62,6 +63,15 @@ def ended(ids: list[int], peer) -> list[int]:
     """The ids to the first end; what fills them up behind it is of the longest beside it."""
     end = peer.config.eos_token_id
     return ids[: ids.index(end) + 1] if end in ids else ids
+
+
+NAMES = ("zh-CN", "cmn_Hans", "ca_valencia", "sr@latin", "d\x1b[31mu\x07", "\ud800", "a b", "x" * 41, "de\n")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_label_that_is_no_code_names_no_language(name: str) -> None:
+    found = language_tokens(["</s>", ">>deu<<", f">>{name}<<"], begins=False)
+    assert found.ids == {"deu": 1, **({name: 2} if name in NAMES[:4] else {})}
 
 
 @pytest.mark.one_of(3)

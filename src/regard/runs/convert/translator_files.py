@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from regard.config import Recipe
+from regard.config import LANGUAGE, Recipe
 from regard.runs.convert.hub import TEXTS, Fields, HubFolder
 from regard.runs.convert.side_files import FILE, PIECES, ROLES, SETTINGS, as_json, tokenizer_of
 from regard.system import disk
@@ -21,8 +21,8 @@ SOURCE_MODEL, TARGET_MODEL, MODEL, TARGET_PIECES = (
     "sentencepiece.bpe.model",
     "target_vocab.json",
 )
-LABEL = re.compile(r">>(\S+)<<")
-"""Marian's name of a language's token."""
+LABEL = re.compile(f">>({LANGUAGE[1:-1]})<<")
+"""Marian's name of a language's token; what has other characters is no code."""
 UNDERSCORED = re.compile(r"__([a-z]{2,3})__")
 """M2M-100's."""
 CODED = re.compile(r"[a-z]{2,3}_[A-Za-z]{2,4}")
