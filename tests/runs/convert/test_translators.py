@@ -1,5 +1,7 @@
 """Translators of others, as they lie on the hub: our tokens are those that their own library writes."""
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,9 @@ from safetensors.torch import load_file as read_file
 import regard
 from regard.config import merge, recipe_from
 from regard.runs.conversion import export_model, import_model
+from regard.runs.convert.hub import Fields
+from regard.runs.convert.hub_import import read_hub_model
+from regard.runs.convert.layouts import FORMATS
 from regard.runs.convert.translator_files import language_tokens
 from regard.runs.plan import Teacher
 from regard.system.errors import RegardError, UsageError
@@ -72,6 +77,35 @@ NAMES = ("zh-CN", "cmn_Hans", "ca_valencia", "sr@latin", "d\x1b[31mu\x07", "\ud8
 def test_a_label_that_is_no_code_names_no_language(name: str) -> None:
     found = language_tokens(["</s>", ">>deu<<", f">>{name}<<"], begins=False)
     assert found.ids == {"deu": 1, **({name: 2} if name in NAMES[:4] else {})}
+
+
+@pytest.mark.one_of(2)
+def test_other_ends_and_starts_are_refused_by_name(both, tmp_path: Path) -> None:
+    kind, peer, folder = both
+    shutil.copytree(folder, given := tmp_path / "theirs", ignore=shutil.ignore_patterns("ours"))
+    end, search = peer.config.eos_token_id, "generation_config.json"
+
+    def write(file: str, name: str, value: object) -> Path:
+        (given / file).write_text(json.dumps({**json.loads((folder / file).read_text()), name: value}))
+        return given / file
+
+    odd: list[tuple[str, str, object]] = [("config.json", "eos_token_id", 1), (search, "eos_token_id", [end, 1])]
+    odd += [("config.json", "forced_eos_token_id", 10**9), (search, "forced_eos_token_id", "</s>")]
+    odd += [(search, "decoder_start_token_id", 5)] if kind in ("marian", "separate") else []
+    odd += [("config.json", "pad_token_id", 5)] if kind in ("m2m", "nllb") else []
+    for file, name, value in odd:
+        with refused(RegardError, write(file, name, value), name):
+            read_hub_model(given)
+        shutil.copy(folder / file, given)
+    write("config.json", "eos_token_id", None)
+    write(search, "eos_token_id", [end])
+    read_hub_model(given)
+
+
+def test_a_translation_starts_as_in_their_search() -> None:
+    said = {"vocab_size": 9, "decoder_start_token_id": 2}
+    for search, start in (({}, 2), ({"decoder_start_token_id": 5}, 5)):
+        assert FORMATS["m2m_100"].start_row(Fields(said, "a"), Fields(search, "b")) == start
 
 
 @pytest.mark.one_of(3)

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.config import TASKS, Decoding, Recipe, Training, VitSection, merge, recipe_from
 from regard.data.batches.patches import Scale
 from regard.models import build
-from regard.runs.convert.hub import CONFIG, FLAG, NOT_YET, WHOLE, HubFolder, not_yet, odd_label
+from regard.runs.convert.hub import CONFIG, FLAG, NOT_YET, WHOLE, HubFolder, format_value, not_yet, odd_label
 from regard.runs.convert.layouts import FORMATS
 from regard.runs.convert.layouts.format import PURPOSE, Format, inward, refuse_other_shapes, refuse_surplus
 from regard.runs.convert.layouts.t5 import PREFIXED
@@ -137,6 +137,8 @@ def read_hub(hub: HubFolder, wanted: str | None = None) -> ImportedModel:
         raise RegardError(message, str(hub.path))
     elif start is None and info.learns_from == "prefixed":  # only training on spans gives a T5's start a row of its own
         recipe = recipe_from(merge(values, {"text_to_text": {"spans": True}}), hub.config.where)
+    if info.learns_from == "pairs" and (target := vocabularies.target if vocabularies else tokenizer):
+        _refuse_other_ends(hub, target.end, target_pieces if start is None else start)
     if said.lowers and tokenizer is not None:
         capital, small = tokenizer.ids_batch(["A B", "a b"])
         if not np.array_equal(capital, small):
@@ -145,6 +147,17 @@ def read_hub(hub: HubFolder, wanted: str | None = None) -> ImportedModel:
     scale = scale_of(hub.path, recipe.model.channels) if isinstance(recipe.model, VitSection) else None
     floats = {name: tensor.float() for name, tensor in weights.items()}
     return ImportedModel(recipe, floats, vocabularies or tokenizer, labels, scale)
+
+
+def _refuse_other_ends(hub: HubFolder, end: int, start: int) -> None:
+    """Refuse a translator whose search begins or ends outputs with other ids than ``start`` and ``end`` there."""
+    ends = {"eos_token_id": end, "forced_eos_token_id": end}
+    for fields, known in ((hub.config, ends), (hub.generation, {**ends, "decoder_start_token_id": start})):
+        for name, id in known.items():
+            found = id if fields.get(name) is None else fields.get(name)
+            if any(one != id for one in (found if isinstance(found, list) else [found])):
+                message = f"{name} {format_value(found)} is not supported, only {id}, as in the vocabulary, is"
+                raise RegardError(message, fields.where)
 
 
 def _tokenizer(hub: HubFolder, pieces: int) -> AnyTokenizer:

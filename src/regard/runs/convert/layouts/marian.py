@@ -278,12 +278,14 @@ class M2M100(Marian):
     tasks: ClassVar = {"M2M100ForConditionalGeneration": "translation"}
     fixed: ClassVar = {"norm_place": "pre", "positions": "timing_signal", "first_position": 2}
     plain: ClassVar = {**Marian.shared, **fixed, "embedding_norm": False, "output_bias": False}
-    settings: ClassVar[Mapping[str, object]] = {}
+    settings: ClassVar[Mapping[str, object]] = {"pad_token_id": 1}
+    """Positions begin behind the number of ``<pad>`` there."""
 
     def start_row(self, config: Fields, generation: Fields) -> int | None:
         """That of ``</s>``."""
-        start, rows = config.parse("decoder_start_token_id", NATURAL, 2), config.parse("vocab_size", WHOLE)
-        if start >= rows:
+        usual = config.parse("decoder_start_token_id", NATURAL, 2)
+        start = generation.parse("decoder_start_token_id", NATURAL, usual)
+        if start >= config.parse("vocab_size", WHOLE):
             raise RegardError(f"decoder_start_token_id {start} is none of its pieces", config.where)
         return start
 
