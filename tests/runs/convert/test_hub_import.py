@@ -295,6 +295,20 @@ def test_what_a_config_says_that_we_cannot(kind: str, changes: dict[str, Any], s
     unread(tmp_path, tmp_path / "config.json", *([said] if isinstance(said, str) else said))
 
 
+@pytest.mark.parametrize(("count", "kind"), [(39, "BertModel"), (37, BERT), (36, BERT)])
+def test_symbols_that_leave_no_room_for_a_text_are_refused(count: int, kind: str, tmp_path: Path) -> None:
+    """Of 40 positions; with two texts an end stands between."""
+    folder_of(kind, tmp_path, **({"finetuning_task": "mrpc"} if kind == BERT else {}))
+    document = json.loads((tmp_path / "tokenizer.json").read_text())
+    step = document["post_processor"]
+    step["special_tokens"]["[CLS]"] = {"id": "[CLS]", "ids": [2] * count, "tokens": ["[CLS]"] * count}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document))
+    if count == 36:
+        assert len(read_hub_model(tmp_path).tokenizer.begin) == 36
+    else:
+        unread(tmp_path, tmp_path, "symbols around a text", "of the 40 tokens")
+
+
 def test_values_that_no_recipe_may_have(tmp_path: Path) -> None:
     folder_of("GPT2LMHeadModel", tmp_path)
     rewrite(tmp_path, n_head=5)

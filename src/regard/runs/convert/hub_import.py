@@ -137,6 +137,11 @@ def read_hub(hub: HubFolder, wanted: str | None = None) -> ImportedModel:
         raise RegardError(message, str(hub.path))
     elif start is None and info.learns_from == "prefixed":  # only training on spans gives a T5's start a row of its own
         recipe = recipe_from(merge(values, {"text_to_text": {"spans": True}}), hub.config.where)
+    if isinstance(tokenizer, HuggingFaceTokenizer):
+        around, most = len(tokenizer.begin) + 1 + tokenizer.ends_between * (info.texts - 1), recipe.data.max_tokens
+        if around + info.texts > most:
+            message = f"puts {around} symbols around a text; of the {most} tokens of the model none is left for it"
+            raise RegardError(message, str(hub.path))
     if info.learns_from == "pairs" and (target := vocabularies.target if vocabularies else tokenizer):
         _refuse_other_ends(hub, target.end, target_pieces if start is None else start)
     if said.lowers and tokenizer is not None:
