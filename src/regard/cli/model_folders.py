@@ -34,8 +34,9 @@ def import_(
     regard train --task classification --train FILE --from OUTPUT --output DIR.
 
     Args:
-        folder: holds config.json, the weights and the tokenizer's files; or those of Marian (.npz or .bin, .spm) or of
-            CTranslate2 (model.bin); or a package of Argos (.argosmodel).
+        folder: holds config.json, the weights (model.safetensors or pytorch_model.bin) and the tokenizer's files; or
+            those of Marian (.npz or .bin, .spm), of CTranslate2 (model.bin), or of a LoRA of PEFT
+            (adapter_config.json); or a package of Argos (.argosmodel).
         output: the model folder to make.
         task: what it is to be for, where there is a choice: a translator that was written as a T5 may be for
             text-to-text; default: what the folder says.
@@ -57,16 +58,16 @@ def export(
 ) -> None:
     """Take a model out: into a folder that transformers reads, or CTranslate2.
 
-    A translator becomes a Marian or, with pre-norm, a Pegasus; an encoder, of two texts too, a BERT with its head; a
-    language model a GPT-2; a model like T5 a T5; one of images a ViT. A model that would not be the same there is
-    refused, and the recipe's fields for which there is no form are named: regard train says them before it begins,
+    A translator becomes a Marian or, with pre-norm, a Pegasus, or again the M2M-100, NLLB or mBART that it came in as;
+    an encoder, of two texts too, a BERT with its head; a language model a GPT-2; a model like T5 a T5; one of images a
+    ViT. A model that would not be the same there is refused, and the recipe's fields for which there is no form are named: regard train says them before it begins,
     regard info for a model that is there. What was written for transformers, regard import reads again.
 
     Args:
         folder: the model folder.
         output: the folder to make.
-        to: huggingface: config.json, model.safetensors and the tokenizer's files; ctranslate2: by its own converter
-            (needs the packages ctranslate2 and transformers).
+        to: huggingface: config.json, model.safetensors and the tokenizer's files; ctranslate2: a translator as it is,
+            another model by CTranslate2's converter (needs the packages ctranslate2 and transformers).
     """
     from regard.runs.conversion import export_model
 

@@ -44,7 +44,7 @@ class TrainOptions:
             languages and how it decodes. With the setting adapt.rank=8 only small factors (LoRA) are trained and saved,
             and regard merge makes one model of both.
         extend_vocabulary: add at most so many pieces, learned from the new text, to the vocabulary of the translator to
-            initialise from.
+            initialise from: byte pairs of Regard's, or of SentencePiece.
         valid_source: sentences to validate on, one file, or of several languages several; default: some split off from
             the data.
         valid_target: their translations.
