@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from regard.config import (
     FAMILIES,
     TASKS,
+    Model,
     Recipe,
     Training,
     check_value,
@@ -86,7 +87,7 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     spans = bool(chosen.get("text_to_text", {}).get("spans"))
     trained = job_class(task).training
     begun = wishes.begun.get("model") if trained.adapted else None
-    start = FAMILIES[begun["family"]].model_validate(begun) if begun else None
+    start = cast("Model", FAMILIES[begun["family"]].model_validate(begun)) if begun else None
     sizes = (spans and trained.spans) or (start and trained.adapted) or trained.sizes
     table = defaults(task, sizes, pairs, wishes.preset, with_model, training, model, earlier, start)
     if family is not None and family != table.get("model", {}).get("family", family):
