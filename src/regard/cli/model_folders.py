@@ -60,8 +60,9 @@ def export(
 
     A translator becomes a Marian or, with pre-norm, a Pegasus, or again the M2M-100, NLLB or mBART that it came in as;
     an encoder, of two texts too, a BERT with its head; a language model a GPT-2; a model like T5 a T5; one of images a
-    ViT. A model that would not be the same there is refused, and the recipe's fields for which there is no form are named: regard train says them before it begins,
-    regard info for a model that is there. What was written for transformers, regard import reads again.
+    ViT. A model that would not be the same there is refused, and the recipe's fields for which there is no form are
+    named: regard train says them before it begins, regard info for a model that is there. What was written for
+    transformers, regard import reads again.
 
     Args:
         folder: the model folder.
