@@ -136,5 +136,5 @@ def test_what_cannot_be_extended_is_refused(go_on: Any, tmp_path: Path) -> None:
     recipe = translator().recipe
     for one in (theirs, characters):
         assets = Vocabularies(one, one, joint=True)
-        with refused(UsageError, "extend_vocabulary", "another vocabulary"):
+        with refused(UsageError, "extend_vocabulary", "SentencePiece"):
             go_on(Translation(recipe, assets, Translation.build(recipe, assets.sizes)))
