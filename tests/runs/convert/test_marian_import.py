@@ -188,6 +188,19 @@ def test_a_shortlist_is_kept_and_used_where_it_is_asked_for(kind: str, tmp_path:
         ours.with_settings(["decoding.shortlist=true"]).translate("a")
 
 
+def test_a_shortlist_leaves_where_further_pieces_come(tmp_path: Path) -> None:
+    folders.write("student", tmp_path)
+    (tmp_path / "lex.50.50.ende.s2t.bin").write_bytes(folders.shortlist([[5, 6]] * 120, frequent=20))
+    import_model(tmp_path, tmp_path / "ours")
+    for code in ("en", "de"):
+        (tmp_path / f"a.{code}").write_text("".join(f"infarction {code} {n}\n" for n in range(60)))
+    where = {"output": tmp_path / "more", "start_from": tmp_path / "ours", "device": "cpu", "threads": 1}
+    regard.train(tmp_path / "a.en", tmp_path / "a.de", extend_vocabulary=9, steps=1, despite_check=True, **where)
+    made = regard.load(tmp_path / "more", "cpu")
+    assert made.assets.shortlist is None
+    assert made.assets.source.size > 120
+
+
 def test_damaged_shortlists_are_refused_and_so_are_several(tmp_path: Path) -> None:
     folders.write("student", tmp_path)
     path, whole = tmp_path / "lex.50.50.ende.s2t.bin", folders.shortlist([[5, 6]] * 120, 9)

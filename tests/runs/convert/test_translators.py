@@ -15,7 +15,7 @@ from regard.runs.conversion import export_model, import_model
 from regard.runs.convert.hub import Fields
 from regard.runs.convert.hub_import import read_hub_model
 from regard.runs.convert.layouts import FORMATS
-from regard.runs.convert.translator_files import language_tokens
+from regard.runs.convert.translator_files import language_tokens, translator_contents
 from regard.runs.plan import Teacher
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.protocols import InputFiles
@@ -23,6 +23,9 @@ from regard.tasks.text.preparation import Pretrained
 from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.training import TranslationJob
 from regard.tasks.translation.translator import Translation
+from regard.text.language_tokens import LanguageTokens
+from regard.text.tokenizers.sentencepiece import SentencePieceTokenizer, fairseq_names
+from regard.text.tokenizers.vocabulary import Vocabularies
 from tests.refusals import refused
 from tests.runs.convert import translator_folders as folders
 
@@ -281,3 +284,15 @@ def test_its_vocabulary_grows_by_pieces_of_other_texts(both, tmp_path: Path) -> 
 
 def sides(translator):
     return translator.assets.source, translator.assets.target
+
+
+def test_a_symbol_that_is_no_language_is_no_further_piece(tmp_path: Path) -> None:
+    """It stands behind the languages, where a folder names one."""
+    held = folders.piece_model("bpe")
+    names = fairseq_names(folders.pieces_of(held), ["eng_Latn", "deu_Latn", "<custom>", "<mask>"])
+    tokenizer = SentencePieceTokenizer(held, names, ["eng_Latn", "deu_Latn", "<mask>"])
+    languages = LanguageTokens({code: names.index(code) for code in ("eng_Latn", "deu_Latn")}, begins=True)
+    files = translator_contents(
+        Vocabularies(tokenizer, tokenizer, True, languages=languages), recipe_from({}), own=False
+    )
+    assert b"<custom>" in files["special_tokens_map.json"]

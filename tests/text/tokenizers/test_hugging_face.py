@@ -282,6 +282,16 @@ def test_what_multiplies_texts_is_refused(raw, name: str) -> None:
         HuggingFaceTokenizer({**json.loads(raw["words"].to_str()), part: step})
 
 
+def test_its_own_tokens_may_not_become_much_text(raw) -> None:
+    """Each step is applied to them as soon as the library reads the file."""
+    document = json.loads(raw["words"].to_str())
+    many = steps("normalizers", replaces("a", "b" * 60), replaces("b", "c" * 60))
+    usual = {"single_word": False, "lstrip": False, "rstrip": False, "special": False}
+    more = [{"id": 900 + n, "content": "a" * 99 + str(n), "normalized": True, **usual} for n in range(40)]
+    with refused(RegardError, "tokenizer.json", "multiplies texts", "normalizer"):
+        HuggingFaceTokenizer({**document, "normalizer": many, "added_tokens": [*document["added_tokens"], *more]})
+
+
 @pytest.mark.parametrize(
     "more",
     [

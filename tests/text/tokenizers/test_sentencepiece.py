@@ -311,6 +311,15 @@ def test_further_pieces_are_read_by_the_library(kind: str) -> None:
     assert known.extended(ChunkCounter(), 25).sha256 == known.sha256
 
 
+@pytest.mark.parametrize("text", ["l'infarctus", "un infarctus", "post-infarctus", "(infarctus)", "infarctus"])
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_a_new_word_becomes_a_piece_wherever_it_stands(kind: str, text: str) -> None:
+    known, counter = SentencePieceTokenizer(small(kind)), ChunkCounter()
+    counter.add([text, f"{text} {text}"] * 3)
+    found = known.extended(counter, 50)
+    assert any("infarctus" in found.names[id] for id in found.encode(text).ids)
+
+
 def test_two_models_of_one_table_name_its_rows_alike() -> None:
     pieces = [
         library(small(kind)).id_to_piece([*range(library(small(kind)).piece_size())]) for kind in ("unigram", "bpe")

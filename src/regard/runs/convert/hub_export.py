@@ -61,7 +61,7 @@ def hub_files(
     config["architectures"] = [format.architecture(task)]
     if vocabularies is not None and not vocabularies.joint:
         config["decoder_vocab_size"] = vocabularies.target.size + found.own
-        config["decoder_start_token_id"] = vocabularies.target.size
+        config["decoder_start_token_id"] = symbols["decoder_start_token_id"] = vocabularies.target.size
     tensors = _rename(format.rows(model, task, start), weights) | format.further(model, config)
     if info.writes == "nothing":  # a model without a head has no prefix to tell it from one
         tensors = {name.removeprefix(format.prefix): tensor for name, tensor in tensors.items()}
@@ -82,7 +82,7 @@ def hub_files(
         said = pooling_files(model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise)
         files |= {name: as_json(values) for name, values in said.items()}
     if isinstance(model, TransformerSection):
-        never = {"bad_words_ids": [[tokenizer.size]]} if tokenizer and found.own else {}
+        never = {"bad_words_ids": [[config["decoder_start_token_id"]]]} if tokenizer and found.own else {}
         files[GENERATION] = as_json({**symbols, **never, "num_beams": recipe.decoding.beam, "max_length": LONGEST})
     elif tokenizer and info.writes == "continuation":
         files[GENERATION] = as_json({"eos_token_id": tokenizer.end, "pad_token_id": tokenizer.end})

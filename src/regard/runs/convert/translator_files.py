@@ -150,7 +150,8 @@ def translator_contents(vocabularies: Vocabularies, recipe: Recipe, own: bool) -
 
 def _of_languages(tokenizer: AnyTokenizer, first: int, settings: dict[str, object]) -> dict[str, bytes]:
     """The files of M2M-100, NLLB or mBART; ``first``: the id of the first language."""
-    if tokenizer.ordinary.max() > first:
+    pieces = {*SentencePieceTokenizer(tokenizer.model or b"").names}
+    if any(id > first and tokenizer.names[id] in pieces for id in tokenizer.ordinary):
         message = "further pieces stand behind its languages, and this layout wants them before"
         raise RegardError(f"{message}; it goes out as it is with --to ctranslate2", "text.extend_vocabulary")
     languages = [name for name in tokenizer.names[first:] if name and name not in SYMBOLS]

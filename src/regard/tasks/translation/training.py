@@ -544,7 +544,9 @@ class TranslationJob(TrainingJob):
         """The vocabularies learned from them, or those of the model to go on from."""
         found = prepared.vocabularies
         if self.pretrained:
-            found = replace(self.pretrained.vocabularies, source=found.source, target=found.target)
+            begun = self.pretrained.vocabularies
+            likely = None if self.recipe.text.extend_vocabulary else begun.shortlist  # further pieces are on no list
+            found = replace(begun, source=found.source, target=found.target, shortlist=likely)
         if (known := found.languages) and known.directions:
             every = dict.fromkeys([*known.directions, *prepared.directions])
             found = replace(found, languages=replace(known, directions=tuple(every)))

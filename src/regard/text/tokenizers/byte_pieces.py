@@ -227,9 +227,16 @@ class ChunkCounter:
         self.chunks.update(dict(zip(chunks, times, strict=True)))
         self._units.update(dict(zip(units, often, strict=True)))
 
-    def counts(self) -> Counter[str]:
-        """How often each word occurs, in byte letters; of characters how often each does that has several bytes."""
-        return self._split(self.chunks) + self._units
+    def counts(self, blank: bool = False) -> Counter[str]:
+        """How often each word occurs, in byte letters; of characters how often each does that has several bytes.
+
+        Args:
+            blank: the first word of a text has a blank before it, too, as a SentencePiece model puts one there.
+        """
+        chunks: Mapping[str, int] = self.chunks
+        if blank:
+            chunks = {chunk.replace(FIRST, f"{FIRST} ", 1): count for chunk, count in chunks.items()}
+        return self._split(chunks) + self._units
 
 
 _LINE_BREAK = spell("\n")

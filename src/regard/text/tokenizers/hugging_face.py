@@ -52,6 +52,8 @@ SENTINEL_OF_T5 = re.compile("<extra_id_([0-9]+)>")
 BYTE = re.compile("<0x[0-9A-F]{2}>")
 ONCE, MOST = 64, 1 << 14
 """Times that one step of a file may make a text longer, and all that follow each other."""
+MOST_WRITTEN = 1 << 22
+"""Characters that a file's own tokens may become by its steps, which apply to them too."""
 PARTS = (("normalizer", "pre_tokenizer"), ("post_processor",), ("decoder",))
 """What a text, its pieces, and pieces that are read again pass."""
 INNER = ("normalizers", "pretokenizers", "processors", "decoders")
@@ -164,11 +166,12 @@ def refuse_growth(document: Document, where: str) -> None:
     for parts in PARTS:
         try:
             growth = prod(_growth(document[part]) for part in parts if document.get(part) is not None)
+            added = sum(len(one["content"]) for one in document.get("added_tokens") or () if one.get("normalized"))
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             raise RegardError(
                 f"is damaged: a step of its {' or '.join(parts)} is not what it should be", where
             ) from None
-        if growth > MOST:
+        if growth > MOST or (parts == PARTS[0] and growth * added > MOST_WRITTEN):
             message = (
                 f"multiplies texts in its {' and '.join(parts)}: by more than {ONCE} in one step or {MOST:,} in all"
             )

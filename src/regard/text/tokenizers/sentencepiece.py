@@ -256,10 +256,8 @@ class SentencePieceTokenizer(BaseTokenizer):
             rows: names of further ids that come before, of the other side's pieces where both have one table.
         """
         words = Counter[tuple[int, ...]]()
-        for letters, often in counter.counts().items():
-            word = unspell(letters).decode("utf-8", "replace")
-            begins = word[:1].lower() != word[:1].upper()  # a text, before which the model puts a blank
-            ids = self.pieces_of(f" {word}" if begins else word)
+        for letters, often in counter.counts(blank=True).items():
+            ids = self.pieces_of(unspell(letters).decode("utf-8", "replace"))
             if ids and not any(map(self.is_byte, ids)):
                 words[tuple(ids)] += often
         pieces = range(self._core.piece_size())

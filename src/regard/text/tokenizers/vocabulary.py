@@ -292,4 +292,4 @@ class PairCounter:
             before = models[0].names[one.size :] if models and alike else ()
             models.append(one.extended(side, count, before))
         source = models[0].with_names(models[-1].names) if alike and not known.joint else models[0]
-        return replace(known, source=source, target=models[-1], shortlist=None)
+        return replace(known, source=source, target=models[-1])
