@@ -258,4 +258,4 @@ def test_what_can_be_exported_is_read_there(tmp_path: Path) -> None:
         if not said.further and read[said.format] < 8:
             converters.TransformersConverter(str(folder)).convert(str(folder / "fast"))
         read[said.format] += 1
-    assert read.keys() == set(FORMATS)
+    assert read.keys() == FORMATS.keys() - set("roberta camembert xlm-roberta mbart m2m_100".split())  # only come in

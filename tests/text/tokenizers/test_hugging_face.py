@@ -282,6 +282,14 @@ def test_what_multiplies_texts_is_refused(raw, name: str) -> None:
         HuggingFaceTokenizer({**json.loads(raw["words"].to_str()), part: step})
 
 
+def test_two_pieces_of_one_id_are_refused(raw) -> None:
+    """Saved and read again it had one of them, another each time."""
+    document = json.loads(raw["words"].to_str())
+    document["model"]["vocab"]["more"] = len(document["model"]["vocab"]) - 1
+    with refused(RegardError, "tokenizer.json", "one id"):
+        HuggingFaceTokenizer(document)
+
+
 def test_its_own_tokens_may_not_become_much_text(raw) -> None:
     """Each step is applied to them as soon as the library reads the file."""
     document = json.loads(raw["words"].to_str())

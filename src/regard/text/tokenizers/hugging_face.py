@@ -147,6 +147,8 @@ def open_tokenizer(
     largest = max(ids.values(), default=-1)
     if not ids or largest >= 1 << 24:
         raise RegardError("has no pieces, or ids above 16 million; is it a tokenizer?", where)
+    if len(own := plain.get_vocab(with_added_tokens=False)) > len({*own.values()}):
+        raise RegardError("gives two pieces one id; the file is damaged", where)
     names = [""] * max(largest + 1, told.size)
     for name, id in ids.items():
         names[id] = name

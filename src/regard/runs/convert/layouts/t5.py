@@ -66,7 +66,7 @@ class T5(Format):
         "scale_embedding": False,
     }
     """Values common to all models of the kind."""
-    plain: ClassVar = {**fixed, "decoder_norm": (None, "rms")}
+    plain: ClassVar = {**fixed, "decoder_norm": (None, "rms"), "embedding_norm": False, "output_bias": False}
     silent = re.compile(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight")
     """Old files hold one that is never read."""
     embeddings = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
