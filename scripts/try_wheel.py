@@ -43,7 +43,7 @@ def whole(environment: Path, model: Path) -> None:
     """That it trains."""
     translates(environment, model)
     lines = model.parent / "lines.txt"
-    lines.write_text("a man sleeps\ntwo dogs run\n" * 200)
+    lines.write_text("".join(f"a man sleeps {n}\ntwo dogs run {n}\n" for n in range(200)))
     words = ["--source", lines, "--target", lines, "--steps", "2", "--output", model.parent / "trained"]
     words.append("--despite-check")  # the pairs are copies
     trained = run(environment, "-m", "regard", "train", *words)
