@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-LARGEST, SLOWEST = 170, 0.25
+LARGEST, SLOWEST = 160, 0.25
 """MB that an installation without torch may take, and seconds of ``import regard``."""
 WITHOUT = ("pip", "setuptools")
 """What a bare environment has anyway."""
