@@ -296,7 +296,7 @@ def test_further_pieces_are_read_by_the_library(kind: str) -> None:
     """Ids stay, old texts have those that they had, and a new piece stands for the old pieces that it is made of."""
     known, counter = SentencePieceTokenizer(small(kind)), ChunkCounter()
     counter.add(NEW)
-    found = known.extended(counter, 25)
+    found = known.extend(counter, 25)
     assert 0 < found.size - known.size <= 25
     assert found.names[: known.size] == known.names
     assert sum(map(len, found.ids_batch(NEW))) < sum(map(len, known.ids_batch(NEW)))
@@ -308,7 +308,7 @@ def test_further_pieces_are_read_by_the_library(kind: str) -> None:
             assert [*chain.from_iterable(parts)] == old.tolist()
     again = SentencePieceTokenizer.of(json.loads(found.content), "")
     assert (again.names, again.encode(NEW[0])) == (found.names, found.encode(NEW[0]))
-    assert known.extended(ChunkCounter(), 25).sha256 == known.sha256
+    assert known.extend(ChunkCounter(), 25).sha256 == known.sha256
 
 
 @pytest.mark.parametrize("text", ["l'infarctus", "un infarctus", "post-infarctus", "(infarctus)", "infarctus"])
@@ -316,7 +316,7 @@ def test_further_pieces_are_read_by_the_library(kind: str) -> None:
 def test_a_new_word_becomes_a_piece_wherever_it_stands(kind: str, text: str) -> None:
     known, counter = SentencePieceTokenizer(small(kind)), ChunkCounter()
     counter.add([text, f"{text} {text}"] * 3)
-    found = known.extended(counter, 50)
+    found = known.extend(counter, 50)
     assert any("infarctus" in found.names[id] for id in found.encode(text).ids)
 
 

@@ -244,7 +244,7 @@ class SentencePieceTokenizer(BaseTokenizer):
         (found,) = self.encode_batch([apart + word.replace("▁", " ")])
         return [id for id, (_, end) in zip(found.ids, found.offsets, strict=True) if end > len(apart)]
 
-    def extended(self, counter: ChunkCounter, count: int, rows: Sequence[str] = ()) -> SentencePieceTokenizer:
+    def extend(self, counter: ChunkCounter, count: int, rows: Sequence[str] = ()) -> SentencePieceTokenizer:
         """The tokenizer with at most ``count`` pieces more, merged of its own by the words of texts that are counted.
 
         Ids stay, and texts without a new piece have the ids that they had: of unigrams a new piece is hardly more

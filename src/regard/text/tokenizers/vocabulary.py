@@ -290,6 +290,6 @@ class PairCounter:
         for one, side in sides:
             assert isinstance(one, SentencePieceTokenizer)
             before = models[0].names[one.size :] if models and alike else ()
-            models.append(one.extended(side, count, before))
+            models.append(one.extend(side, count, before))
         source = models[0].with_names(models[-1].names) if alike and not known.joint else models[0]
         return replace(known, source=source, target=models[-1])
