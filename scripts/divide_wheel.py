@@ -1,4 +1,4 @@
-"""Divides the wheel of a checkout: ``regard-run`` runs models; ``regard`` needs it and torch, and has the page.
+"""Divides the wheel of a checkout: ``regard-run`` runs models; ``regard`` needs it and torch, and has all else.
 
     python scripts/divide_wheel.py FOLDER/regard-0.1.0-….whl OUTPUT
 
@@ -18,8 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from regard.system.installation import LEFT_OUT
 
 WHOLE, RUN = "regard", "regard-run"
-PAGE = ("regard/inspection/page/", "regard/inspection/shipped/")
-"""Files that only ``regard`` has: what shows them computes by torch."""
+WHOLE_ONLY = ("regard/inspection/", "regard/runs/demo/")
+"""Folders that only ``regard`` has, as it has every module that begins with torch: what uses them computes by torch."""
+TORCH = re.compile(rb"^(import|from) torch\b", re.MULTILINE)
 SUMMARY = {
     RUN: "Runs attention models that Regard trained: without torch, and without training.",
     WHOLE: "Trains, runs and shows attention models: the Transformer of 2017 and its relatives.",
@@ -37,13 +38,18 @@ def divide(wheel: Path, output: Path) -> list[Path]:
     del own["RECORD"]
     whole = {name: content for name, content in own.items() if name != "entry_points.txt"}
     whole["WHEEL"] = plain(own["WHEEL"].decode("ascii")).encode("ascii")
-    page = {name: files.pop(name) for name in list(files) if name.startswith(PAGE)}
+    added = {name: files.pop(name) for name in list(files) if only_whole(name, files[name])}
     parts = {
         f"{RUN.replace('-', '_')}-{version}-{tags}.whl": (files, own | {"METADATA": lean(metadata).encode()}),
-        f"{WHOLE}-{version}-py3-none-any.whl": (page, whole | {"METADATA": meta(metadata, version).encode()}),
+        f"{WHOLE}-{version}-py3-none-any.whl": (added, whole | {"METADATA": meta(metadata, version).encode()}),
     }
     output.mkdir(parents=True, exist_ok=True)
     return [write(output / name, *contents) for name, contents in parts.items()]
+
+
+def only_whole(name: str, content: bytes) -> bool:
+    """Whether a file is of no use without torch."""
+    return name.startswith(WHOLE_ONLY) or (name.endswith(".py") and TORCH.search(content) is not None)
 
 
 def lean(metadata: str) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from regard.system import installation
 from regard.system.errors import UsageError
 from regard.system.installation import missing, refuse_mixture, version_of
 from tests.refusals import refused
@@ -33,6 +34,15 @@ def test_two_versions_on_top_of_each_other_are_named(names: list[str], tmp_path:
 )
 def test_the_missing_module_is_one_of_those_left_out_or_another(name: str | None, told: bool) -> None:
     assert (missing(ModuleNotFoundError("no", name=name)) is not None) == told
+
+
+def test_a_module_of_ours_is_missing_where_regard_run_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = ImportError("cannot import name 'store' from 'regard.models'", name="regard.models")
+    installed = {"regard_run": "0.1.0", "regard": "0.1.0"}
+    monkeypatch.setattr(installation, "version_of", lambda name: installed.get(name, "none"))
+    assert missing(error) is None
+    del installed["regard"]
+    assert "pip install regard" in str(missing(error))
 
 
 def test_what_is_not_installed_has_no_version() -> None:

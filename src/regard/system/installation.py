@@ -1,7 +1,7 @@
 """How Regard is installed here: whole or for use only, and whether two installations lie on top of each other.
 
-The distribution ``regard-run`` is the package without :data:`LEFT_OUT`; ``regard`` is it and these (docs/decisions,
-Two distributions).
+The distribution ``regard-run`` is the package without the modules that compute by torch, and does without
+:data:`LEFT_OUT`; ``regard`` is it and these (docs/decisions, Two distributions).
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ RUN, WHOLE = "regard_run", "regard"
 """Names of the distributions, as their folders of metadata are named."""
 SERVING = ("python_multipart", "prometheus_client", "py3langid")
 """What ``regard serve`` needs beside starlette and uvicorn; ``regard-run[serve]`` has all of them."""
-LEFT_OUT = ("torch", "sacrebleu", "rapidrouge", "zstandard", "starlette", "uvicorn", *SERVING)
-"""Packages that using a model by the engine does not need; also the names of their modules."""
+LEFT_OUT = ("torch", "sacrebleu", "rapidrouge", "zstandard", "sentencepiece", "starlette", "uvicorn", *SERVING)
+"""Packages that using a model of ours by the engine does not need; also the names of their modules."""
 
 
 def not_installed(name: str) -> UsageError:
     """What is said where one of :data:`LEFT_OUT` is needed and missing."""
-    return UsageError(f"this needs {name}, which is not installed here: pip install regard, or {name} alone")
+    alone = "" if name == "torch" else f", or {name} alone"  # the modules that need torch are in ``regard``, too
+    return UsageError(f"this needs {name}, which is not installed here: pip install regard{alone}")
 
 
 def version_of(name: str) -> str:
@@ -35,9 +36,11 @@ def version_of(name: str) -> str:
 
 
 def missing(error: ImportError) -> UsageError | None:
-    """What is said where one of :data:`LEFT_OUT` is missing; ``None``: that error, and its cause, are of others."""
+    """What is said where one of :data:`LEFT_OUT`, or a module of ours, is missing; ``None``: that error is another."""
     cause = error.__cause__
     name = (error.name or (cause.name if isinstance(cause, ImportError) else None) or "").partition(".")[0]
+    if name == WHOLE and version_of(RUN) != "none" and version_of(WHOLE) == "none":
+        return UsageError("this needs the rest of Regard, and here is regard-run alone: pip install regard")
     return not_installed(name) if name in LEFT_OUT else None
 
 
