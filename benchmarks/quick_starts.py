@@ -124,7 +124,7 @@ def table(sessions: list[Row]) -> list[str]:
     if not sessions:
         return ["There are no results yet."]
     cells: dict[tuple[str, str], list[Row]] = {}
-    for row in (row for session in sessions for row in session["rows"]):
+    for row in {row["run"]: row for session in sessions for row in session["rows"]}.values():  # the newest of each
         across = f"{row['set']} {row['part']}, {row['minutes']:g} min, {row['threads']} thr."
         cells.setdefault((row["quick start"], across), []).append(row)
     flat: list[Row] = []

@@ -345,7 +345,7 @@ def test_a_moment_makes_a_step_and_a_model(corpus, tmp_path):
     assert regard.load(tmp_path / "model").recipe.training.steps == 1
     card = (tmp_path / "model" / "card.md").read_text()
     assert "\n* BLEU" in card
-    assert "\n| words of the source | sentences | BLEU | chrF |\n" in card
+    assert "\n| words of the source | sentences | BLEU (95 %) | chrF (95 %) |\n" in card
     assert any(event.startswith("* BLEU") for event in reporter.events)
     assert not any("\n" in event or event.startswith("|") for event in reporter.events)  # lines for people
 

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -79,6 +80,9 @@ def test_validations_show_scores_and_samples() -> None:
     shown.on_validation(5, Validation(0.2, {"pearson": 0.8974, "f1": 89.74}, ()), False)
     assert "pearson 0.897, F1 89.7" in stream.getvalue(), "a correlation has three decimals"
     assert "all steps done: 100 steps in 2:05; best at step 50 (bleu 33.210); 2 updates skipped" in text
+    shown.on_validation(5, replace(VALIDATION, searched="500 of the 1,014 validation pairs, greedy"), False)
+    shown.on_end(SUMMARY)
+    assert "best at step 50 (bleu 33.210, 500 of the 1,014 validation pairs, greedy)" in stream.getvalue()
 
 
 def test_the_command_that_shows_it_is_told_once_after_the_first_validation() -> None:

@@ -104,7 +104,8 @@ NO_OPTIONS = EvaluateOptions()
 def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: EvaluateOptions = NO_OPTIONS) -> int:
     """Score a model on a test set.
 
-    A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a text-to-text
+    A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval, also by length
+    and by how rare the words are, and the shares of outputs that are empty, copies or loops; a text-to-text
     model by exact match, BLEU and ROUGE-L, for each prefix and overall; a classifier by accuracy, F1 and how far its
     probabilities can be trusted; a tagger by F1 of spans or accuracy of tags; a language model by perplexity; a
     masked-language model by the loss of what is hidden, drawn by seed as in the validation of its training.

@@ -91,7 +91,7 @@ class LineReporter(Reporter):
     def __init__(self, stream: TextIO, every: float = EVERY, now: Callable[[], float] = time.monotonic) -> None:
         self.stream, self.every, self.now = stream, every, now
         self.pace, self.introduced, self.started = StepRate(now), False, False
-        self.said = now()
+        self.said, self.searched = now(), ""
         self.watch = ""
         """A command that shows the run while it goes on, told after its first validation."""
 
@@ -127,6 +127,7 @@ class LineReporter(Reporter):
 
     def on_validation(self, step: int, validation: Validation, best: bool) -> None:
         """Show scores and samples."""
+        self.searched = validation.searched or self.searched
         self.write(scores(step, validation, best), "bold")
         for sample in validation.samples[:SAMPLES]:
             if not self.introduced:
@@ -145,7 +146,8 @@ class LineReporter(Reporter):
         """Print the summary."""
         best = skipped = ""
         if summary.best_step:
-            best = f"; best at step {summary.best_step:,} ({summary.best_metric} {summary.best_value:.3f})"
+            of = f", {self.searched}" if self.searched and summary.best_metric != "loss" else ""
+            best = f"; best at step {summary.best_step:,} ({summary.best_metric} {summary.best_value:.3f}{of})"
         if summary.skipped:
             skipped = f"; {counted(summary.skipped, 'update')} skipped"
         self.write(

@@ -45,10 +45,6 @@ def _none(given: object) -> object:
     return None if given == "" else given
 
 
-def _digit(given: object) -> object:
-    return str(int(given)) if isinstance(given, int) else _none(given)
-
-
 def _several(given: object) -> object:
     return [given] if isinstance(given, str) else given
 
@@ -94,7 +90,10 @@ class TranslateFields(OptionFields):
     """Texts."""
 
     text: Annotated[list[str], BeforeValidator(_several), Field(min_length=1)]
-    split_sentences: Annotated[Literal["0", "1", "nonewlines"] | None, BeforeValidator(_digit)] = None
+    split_sentences: Annotated[
+        Literal["0", "1", "nonewlines"] | None,
+        BeforeValidator(lambda given: str(int(given)) if isinstance(given, int) else _none(given)),
+    ] = None
     tag_handling: Annotated[Literal["xml", "html"] | None, BeforeValidator(_none)] = None
     outline_detection: bool = True
     ignore_tags: Listed = ()

@@ -19,18 +19,17 @@ COUNTS = (1, 10, 100, 1000)
 
 @dataclass(frozen=True)
 class Group:
-    """The scores of some sentences, 0 to 100; none where there are no sentences.
+    """The scores of some sentences.
 
     Args:
         name: of the sentences: words of the source, or how often training read the rarest of them.
         sentences: how many.
-        bleu, chrf: corpus scores of them.
+        scores: of them; none where there are no sentences.
     """
 
     name: str
     sentences: int
-    bleu: float | None = None
-    chrf: float | None = None
+    scores: TranslationScores | None = None
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,13 @@ class Breakdown:
         """The parts as people read them; ``head`` begins their titles."""
         named = {"words of the source": self.by_length, "its rarest word, times in training": self.by_rarest_word}
         for title, groups in named.items():
-            rows = ((one.name, f"{one.sentences:,}", _digit(one.bleu), _digit(one.chrf)) for one in groups)
+            rows = []
+            for one in groups:
+                spans = [(value, *span) for _, value, span, _ in one.scores.measures if span] if one.scores else []
+                cells = [f"{value:.1f} ({low:.1f} to {high:.1f})" for value, low, high in spans] or ["–", "–"]
+                rows.append((one.name, f"{one.sentences:,}", *cells))
             if groups:
-                yield Table((head + title, "sentences", "BLEU", "chrF"), tuple(rows))
+                yield Table((head + title, "sentences", "BLEU (95 %)", "chrF (95 %)"), tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,6 @@ class DetailedScores(TranslationScores):
             self.breakdown.shares,
             *(f"\n{one.terminal()}"[:-1] for one in self.breakdown.tables()),
         ]
-
-
-def _digit(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}"
 
 
 def length(text: str, language: str = "und") -> int:
@@ -119,11 +118,8 @@ def break_down(
     whole = score(outputs, references, languages[1], lowercase)
 
     def group(name: str, places: Sequence[int]) -> Group:
-        if not places:
-            return Group(name, 0)
         chosen = [outputs[place] for place in places], [references[place] for place in places]
-        found = score(*chosen, languages[1], lowercase, samples=1)
-        return Group(name, len(places), found.bleu, found.chrf)
+        return Group(name, len(places), score(*chosen, languages[1], lowercase) if places else None)
 
     lengths = [length(source, languages[0]) for source in sources]
     long = [
