@@ -424,6 +424,8 @@ def find_protected(segment: Segment) -> Iterator[Tag]:
 
 def report(segments: Sequence[Segment], answers: Sequence[SegmentAnswer]) -> Iterator[str]:
     """What became of a document's segments, in sentences: the last ones name places."""
+    if not segments:
+        yield "nothing in it is text to translate; code is none, nor what has the style Preformatted Text"
     done = sum(one.output is not None for one in answers)
     remembered = sum(one.remembered for one in answers)
     told = f"{counted(done, 'segment')} translated" + (f", {remembered:,} of them by the memory" if remembered else "")

@@ -31,6 +31,9 @@ def test_a_document_comes_out_in_its_format(tmp_path: Path, capsys: Any) -> None
     assert sorted(os.listdir(tmp_path)) == ["a.txt", "b.txt"]
     assert run("--input", tmp_path / "a.txt", "--format", "text") == 0
     assert capsys.readouterr().out == WANTED
+    (tmp_path / "c.html").write_text("<pre>A dog sleeps.</pre>")
+    assert run("--input", tmp_path / "c.html", "--output", tmp_path / "d.html") == 0
+    assert "nothing in it is text to translate" in capsys.readouterr().err
 
 
 def test_a_run_that_was_ended_goes_on(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
