@@ -1,6 +1,6 @@
-"""Quality on Multi30k: a recipe's run in so many minutes, scored on validation, and once on test_2016.
+"""Quality on Multi30k: a recipe's run, of its steps or in so many minutes, scored on validation, and once on test_2016.
 
-    python benchmarks/multi30k.py --direction en-de --seed 1 --minutes 30 --test
+    python benchmarks/multi30k.py --direction en-de --seed 1 --test
 
 A run that was stopped goes on when the same command is given again; a run that is finished and scored is not scored
 again. Lines are appended to ``results/multi30k.jsonl``, or to ``--results FILE``: a new file there and ``--work DIR``
@@ -19,23 +19,24 @@ from command import HERE
 from corpus import data_folder
 from quality import Row, entries
 
+RECIPE = HERE.parent / "recipes" / "multi30k" / "captions.toml"
+
 
 def main() -> None:
     """Train, score, append."""
-    made = quality.parser(__doc__, "multi30k", 30, "--set")
+    made = quality.parser(__doc__, "multi30k", setting="--set")
     made.add_argument("--direction", choices=["en-de", "de-en"], default="en-de")
-    made.add_argument("--recipe", type=Path, default=None, help="default: recipes/multi30k/DIRECTION.toml")
+    made.add_argument("--recipe", type=Path, default=RECIPE, help="default: captions.toml")
     asked = made.parse_args()
-    name = f"{asked.name}-{asked.direction}-{asked.seed}-{asked.minutes:g}"
-    settings = [*([f"recipe={asked.recipe.name}"] if asked.recipe else []), *asked.settings]
+    name = f"{asked.name}-{asked.direction}-{asked.seed}{f'-{asked.minutes:g}' if asked.minutes else ''}"
+    settings = [f"recipe={asked.recipe.name}", *asked.settings]
     row: Row = {"run": name, "threads": asked.threads, "settings": " ".join(settings)}
     if quality.done(asked.results, row, asked.test):
         return
     begun, data = machine.begun("multi30k", name=name), data_folder()
     source, target = asked.direction.split("-")
-    recipe = asked.recipe or HERE.parent / "recipes" / "multi30k" / f"{asked.direction}.toml"
     pairs = quality.pairs(data, source, target)
-    model, folder = quality.trained(asked, row, **pairs, recipe=recipe, settings=asked.settings)
+    model, folder = quality.trained(asked, row, **pairs, recipe=asked.recipe, settings=asked.settings)
     row |= course(folder)
     for part in ("val", "test_2016_flickr") if asked.test else ("val",):
         row |= scored(model, data, part, source, target)

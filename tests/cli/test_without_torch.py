@@ -37,7 +37,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]:
     model, recurrent = (str(put(base / name, EVERY[name]())) for name in ("translator", "recurrent"))
     (base / "a.en").write_text("\n".join(LINES * 20))
     pairs = ["--source", str(base / "a.en"), "--target", str(base / "a.en")]
-    recipe = str(Path(__file__).resolve().parents[2] / "recipes" / "multi30k" / "en-de.toml")
+    recipe = str(Path(__file__).resolve().parents[2] / "recipes" / "multi30k" / "captions.toml")
     new = ["--output", str(base / "new")]
     commands = {
         "train": ["train", *pairs, *new],
