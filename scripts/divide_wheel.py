@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from regard.system.installation import LEFT_OUT
 
 WHOLE, RUN = "regard", "regard-run"
-WHOLE_ONLY = ("regard/inspection/", "regard/runs/demo/")
+SHOWN = ("page", "shipped", "questions", "pictures", "folders")
+WHOLE_ONLY = (*(f"regard/inspection/{folder}/" for folder in SHOWN), "regard/runs/demo/")
 """Folders that only ``regard`` has, as it has every module that begins with torch: what uses them computes by torch."""
 TORCH = re.compile(rb"^(import|from) torch\b", re.MULTILINE)
 SUMMARY = {

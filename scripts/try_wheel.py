@@ -2,6 +2,7 @@
 
 python scripts/try_wheel.py model FOLDER            # writes a small untaught translator, with this environment's torch
 python scripts/try_wheel.py lean ENVIRONMENT MODEL  # regard-run: no torch, small, quick, and it translates
+python scripts/try_wheel.py server ENVIRONMENT MODEL # regard-run[serve]: it serves
 python scripts/try_wheel.py whole ENVIRONMENT MODEL # regard: it trains
 """
 
@@ -37,6 +38,12 @@ def lean(environment: Path, model: Path) -> None:
     wanted(size <= LARGEST, f"{size:.1f} MB on disk: {largest}")
     seconds = median(importing(environment) for _ in range(11))
     wanted(seconds <= SLOWEST, f"import regard: {seconds:.3f} s")
+
+
+def server(environment: Path, model: Path) -> None:
+    """That its server opens the model and translates."""
+    checked = run(environment, "-m", "regard", "serve", f"en:de={model}", "--check")
+    wanted(checked.returncode == 0, f"regard serve: {(checked.stdout + checked.stderr).strip().splitlines()[-1:]}")
 
 
 def whole(environment: Path, model: Path) -> None:
@@ -95,4 +102,4 @@ def wanted(true: bool, told: str) -> None:
 
 if __name__ == "__main__":
     what, *paths = sys.argv[1:]
-    {"model": write_model, "lean": lean, "whole": whole}[what](*map(Path, paths))  # type: ignore[operator]
+    {"model": write_model, "lean": lean, "server": server, "whole": whole}[what](*map(Path, paths))  # type: ignore[operator]

@@ -9,6 +9,7 @@ import pytest
 
 from regard.system import kernels
 from regard.system.installation import not_installed
+from tests.scripts import load_script
 from tests.tasks.small_tasks import EVERY, put
 
 NO_TORCH = not_installed("torch").message
@@ -87,6 +88,25 @@ def test_the_version_is_told_and_the_engine_translates_what_evaluate_scores(done
     for line in map(json.loads, str(out).splitlines()):
         assert line["guard"]["read"]
         assert {"text", "confidence"} <= line["words"][0].keys()
+
+
+def test_what_works_without_torch_needs_nothing_that_regard_run_lacks() -> None:
+    program = """
+import importlib, pkgutil, sys
+
+class Lacking:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch" or f"{name.replace('.', '/')}/".startswith(tuple(sys.argv[1:])):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Lacking())
+for base in ("serving", "documents", "engine", "decoding", "text", "cli"):
+    package = importlib.import_module(f"regard.{base}")
+    for one in pkgutil.walk_packages(package.__path__, f"regard.{base}."):
+        one.name.endswith("__main__") or importlib.import_module(one.name)
+"""
+    lacking = load_script("scripts/divide_wheel.py").WHOLE_ONLY
+    subprocess.run([sys.executable, "-c", program, *lacking], check=True)
 
 
 def test_python_says_so_too() -> None:
