@@ -23,9 +23,7 @@ from numpy.typing import NDArray
 from regard.config import FORMAT
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.text.lines import replace_surrogates
-from regard.text.tokenizers.byte_pieces import ChunkCounter, Incremental, unspell
-from regard.text.tokenizers.hugging_face import WindowDecoder
+from regard.text.tokenizers.byte_pieces import ChunkCounter, unspell
 from regard.text.tokenizers.tokenizer import (
     END,
     SENTINEL,
@@ -202,13 +200,9 @@ class SentencePieceTokenizer(BaseTokenizer):
         held |= {"begin": self._begin} if self._begin else {}
         return (json.dumps({KEY: held}, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
-    def normalise(self, text: str) -> str:
-        """``text`` without lone surrogates; what else the model changes, it changes inside."""
-        return replace_surrogates(text)
-
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """The pieces of each text with their offsets in the text itself, whatever the model makes of its characters."""
-        normal = [replace_surrogates(text) for text in texts]
+        normal = [self.normalise(text) for text in texts]
         found = self._call(lambda: self._core.encode(normal, return_type="offset_mapping", num_threads=1))
         return [
             Encoding([self._ids[id] for id in one["ids"]], one["offsets"], text)
@@ -217,7 +211,7 @@ class SentencePieceTokenizer(BaseTokenizer):
 
     def ids_batch(self, texts: Sequence[str], ended: bool = False) -> list[NDArray[np.int64]]:
         """The ids alone of each text, ``</s>`` last where ``ended``; the fastest way in."""
-        normal = [replace_surrogates(text) for text in texts]
+        normal = [self.normalise(text) for text in texts]
         found = self._call(lambda: self._core.encode(normal, return_type="numpy", num_threads=1))
         ids_T = self._ids_V[np.concatenate([np.zeros(0, np.int32), *found])]
         ends = [*accumulate(map(len, found))]
@@ -277,14 +271,6 @@ class SentencePieceTokenizer(BaseTokenizer):
     def with_names(self, names: Sequence[str]) -> SentencePieceTokenizer:
         """The same model with these names of ids."""
         return SentencePieceTokenizer(self.model or b"", names, self._symbols, self._where, self._begin)
-
-    def incremental(self) -> Incremental:
-        """A reader that turns ids into text one by one."""
-        return WindowDecoder(self.decode)
-
-    def piece(self, id: int) -> str:
-        """A piece as the model names it."""
-        return "<start>" if id == self.start else self.names[id] or f"<{id}>"
 
     def is_byte(self, id: int) -> bool:
         """Whether a piece is the sign of a character the vocabulary does not know."""

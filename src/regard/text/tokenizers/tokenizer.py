@@ -25,6 +25,7 @@ from tokenizers import models, pre_tokenizers, trainers
 from regard.config import FORMAT
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
+from regard.text.lines import replace_surrogates
 from regard.text.tokenizers import byte_pieces
 from regard.text.tokenizers.byte_pieces import ALPHABET, ChunkCounter, Normalisation, Units, assemble, normaliser
 
@@ -115,12 +116,15 @@ class Encoding:
 
 
 class BaseTokenizer(ABC):
-    """What our tokenizer and Hugging Face's have in common.
+    """What our tokenizer, Hugging Face's and SentencePiece have in common.
 
     Encoding never adds a symbol, and a symbol's name in a text stays text.
     """
 
+    names: Sequence[str]
+    """Of each id; a row without a name has an empty one."""
     size: int
+    start: int
     content: bytes
     """The bytes that :meth:`save` writes."""
     ordinary: NDArray[np.int64]
@@ -163,6 +167,10 @@ class BaseTokenizer(ABC):
     def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
         """Which of these pieces, none of which stands alone, begin a word."""
 
+    def normalise(self, text: str) -> str:
+        """``text`` without lone surrogates; what else a foreign file changes, it changes inside."""
+        return replace_surrogates(text)
+
     def encode(self, text: str) -> Encoding:
         """The pieces of ``text`` with their offsets."""
         return self.encode_batch([text])[0]
@@ -170,6 +178,14 @@ class BaseTokenizer(ABC):
     def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
         """The text of each sequence of pieces."""
         return [self.decode(ids) for ids in batch]
+
+    def incremental(self) -> byte_pieces.Incremental:
+        """A reader that turns ids into text one by one; its outputs together equal :meth:`decode` of all ids."""
+        return byte_pieces.WindowDecoder(self.decode)
+
+    def piece(self, id: int) -> str:
+        """A piece as people read it."""
+        return "<start>" if id == self.start else self.names[id] or f"<{id}>"
 
     def word_starts(self, ids: Iterable[int]) -> NDArray[np.bool_]:
         """Which of these tokens begin a word; a symbol counts as a word.
@@ -306,7 +322,7 @@ class Tokenizer(BaseTokenizer):
             raise RegardError(f"one is not below the vocabulary's {self.size} pieces", "ids") from None
 
     def incremental(self) -> byte_pieces.Incremental:
-        """Incremental decoder; its outputs together equal :meth:`decode` of all ids."""
+        """As every tokenizer's, byte by byte."""
         return byte_pieces.ByteDecoder(lambda id: b"" if id == self.start else self._bytes[id])
 
     def piece(self, id: int) -> str:
