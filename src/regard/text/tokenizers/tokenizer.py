@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,16 +47,6 @@ SENTINEL = re.compile(r"<extra_([0-9]+)>")
 """Symbols of tasks: before a text that is read as a whole, for a hidden word, for each span that was taken out."""
 
 
-class Parts(NamedTuple):
-    """Parsed contents of our file: the arguments of :class:`regard.text.tokenizers.tokenizer.Tokenizer`."""
-
-    vocabulary: list[str]
-    merges: list[tuple[str, str]]
-    normalisation: Normalisation
-    units: Units
-    lowercase: bool
-
-
 def read_document(path: Path | str) -> Any:
     """The JSON of a tokenizer's file.
 
@@ -64,32 +54,6 @@ def read_document(path: Path | str) -> Any:
         RegardError: the file is missing, too large, or no JSON.
     """
     return disk.json_of(path, "tokenizer file")
-
-
-def parse_document(document: Any, where: str) -> Parts:
-    """The parts of one of our files, each entry looked at before the library sees it.
-
-    Raises:
-        RegardError: it is damaged, newer, or not one of ours.
-    """
-    try:
-        model = document["model"]
-        if isinstance(model.get("format"), int) and model["format"] > FORMAT:
-            found = model["format"]
-            raise RegardError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", where)
-        vocabulary = sorted(model["vocab"], key=model["vocab"].__getitem__)
-        merges = [(left, right) for left, right in model["merges"]]
-        known = [key for key, written in _NORMALISERS.items() if written == document["normalizer"]]
-        units = [unit for unit, written in _SPLITTERS.items() if written == document["pre_tokenizer"]]
-        ours = _fits(vocabulary, merges, model["vocab"]) and bool(known) and bool(units)
-        whole = bool(model.get("ignore_merges"))  # pieces have merges, characters have none
-        ours = ours and document["added_tokens"] == [] and whole == (units[0] == "characters")
-        ours = ours and (not whole or model["merges"] == [])
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        ours = False
-    if not ours:
-        raise RegardError("is damaged, or no tokenizer of Regard; learn it again with `regard train`", where)
-    return Parts(vocabulary, merges, known[0][0], units[0], known[0][1])
 
 
 def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, int]) -> bool:
@@ -344,13 +308,39 @@ class Tokenizer(BaseTokenizer):
         return models.BPE(ids, list(self.merges), ignore_merges=whole)
 
     @classmethod
+    def of(cls, document: Any, where: str) -> Tokenizer:
+        """The tokenizer of one of our files, each entry looked at before the library sees it.
+
+        Raises:
+            RegardError: it is damaged, newer, or not one of ours.
+        """
+        try:
+            model = document["model"]
+            if isinstance(found := model.get("format"), int) and found > FORMAT:
+                message = f"format {found} was written by a newer Regard; this one reads format {FORMAT}"
+                raise RegardError(message, where)
+            vocabulary = sorted(model["vocab"], key=model["vocab"].__getitem__)
+            merges = [(left, right) for left, right in model["merges"]]
+            known = [key for key, written in _NORMALISERS.items() if written == document["normalizer"]]
+            units = [unit for unit, written in _SPLITTERS.items() if written == document["pre_tokenizer"]]
+            ours = _fits(vocabulary, merges, model["vocab"]) and bool(known) and bool(units)
+            whole = bool(model.get("ignore_merges"))  # pieces have merges, characters have none
+            ours = ours and document["added_tokens"] == [] and whole == (units[0] == "characters")
+            ours = ours and (not whole or model["merges"] == [])
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            ours = False
+        if not ours:
+            raise RegardError("is damaged, or no tokenizer of Regard; learn it again with `regard train`", where)
+        return cls(vocabulary, merges, known[0][0], units[0], known[0][1])
+
+    @classmethod
     def load(cls, path: Path | str) -> Tokenizer:
         """The tokenizer that :meth:`save` wrote.
 
         Raises:
             RegardError: the file is missing, too large, damaged, or not one of ours.
         """
-        return cls(*parse_document(read_document(path), str(path)))
+        return cls.of(read_document(path), str(path))
 
 
 def ids_by_number(ids: Mapping[str, int], pattern: re.Pattern[str]) -> tuple[int, ...]:
