@@ -37,17 +37,10 @@ _CODES = (
 ).split()
 ISO = dict(zip(_CODES[::2], _CODES[1::2], strict=True))
 """ISO 639-1 to 639-3, of languages that such models know."""
-MEMBERS = {"arb": "ara", "ekk": "est", "lvs": "lav", "npi": "nep", "ory": "ori", "pes": "fas", "swh": "swa"}
-MEMBERS |= {
-    "azj": "aze",
-    "khk": "mon",
-    "plt": "mlg",
-    "als": "sqi",
-    "uzn": "uzb",
-    "ydd": "yid",
-    "zsm": "msa",
-    "pbt": "pus",
-}
+MEMBERS = {
+    "als": "sqi", "arb": "ara", "azj": "aze", "ekk": "est", "khk": "mon", "lvs": "lav", "npi": "nep", "ory": "ori",
+    "pbt": "pus", "pes": "fas", "plt": "mlg", "swh": "swa", "uzn": "uzb", "ydd": "yid", "zsm": "msa",
+}  # fmt: skip
 """The usual member of a language that has several, as NLLB names it, to its whole."""
 
 
