@@ -30,7 +30,6 @@ _BAD = (
     struct.error,
     EOFError,
     IndexError,
-    NotImplementedError,
     OSError,
     OverflowError,
     RuntimeError,

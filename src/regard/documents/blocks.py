@@ -80,7 +80,7 @@ class BlockSegments:
         first, last = run.inlines[begin], run.inlines[end - 1]
         start, stop = first.begin, last.end
         if first.kind == "text":
-            start = stop_of(self._raw, start, first.end)
+            start = first.end - len(self._raw[start : first.end].lstrip(BLANKS))
         if last.kind == "text":
             stop = max(start, last.begin + len(self._raw[last.begin : last.end].rstrip(BLANKS)))
         builder, at, blank, swallows = SegmentBuilder(start, self._blanks), begin, not self._blanks, False
@@ -208,13 +208,6 @@ def _without_breaks(inlines: Sequence[Inline]) -> list[Inline]:
             following = one.text.lstrip(BLANKS)[:1] or following
         found.append(one)
     return found[::-1]
-
-
-def stop_of(raw: str, begin: int, end: int) -> int:
-    """Where the blanks from ``begin`` on end."""
-    while begin < end and raw[begin] in BLANKS:
-        begin += 1
-    return begin
 
 
 def _letters(text: str) -> bool:

@@ -56,13 +56,12 @@ SILENT = frozenset(
 """Commands that are no part of the sentence."""
 NOUNS = frozenset("texttt code citet textcite Citet Textcite gls Gls ac url nolinkurl path verb lstinline".split())
 SIGNS = {
-    **dict(zip("%&$#_{}", "%&$#_{}", strict=True)),
+    **{sign: sign for sign in (*"%&$#_{}", "LaTeX", "TeX")},
     **dict(zip("\n ,-/@", ["\n", " ", "\u202f", "", "", ""], strict=True)),
     **dict(zip("ldots dots textellipsis ss ae AE oe OE o O aa AA l L i S".split(), "………ßæÆœŒøØåÅłŁı§", strict=True)),
     **dict(zip("textendash textemdash textquoteleft textquoteright".split(), "–—‘’", strict=True)),
     **dict(zip("textquotedblleft textquotedblright textbackslash textasciitilde".split(), "“”\\~", strict=True)),
     **dict(zip("textasciicircum textbar textless textgreater euro pounds copyright".split(), "^|<>€£©", strict=True)),
-    **dict(zip(("LaTeX", "TeX"), ("LaTeX", "TeX"), strict=True)),
 }
 """Commands that are a sign of the text."""
 _MARKS = (768, 769, 770, 776, 771, 772, 775, 807, 780, 774, 779, 808, 778, 803, 817)
