@@ -14,9 +14,9 @@ import numpy as np
 
 from regard.decoding.search import Scheduler
 from regard.documents.segment import Document, Place, Segment, SegmentTranslation, Tag
-from regard.documents.tags.copies import lacks, put_copies
+from regard.documents.tags.copies import Shares, lacks, put_copies
 from regard.documents.tags.placeholders import with_tags, with_written, written_shares
-from regard.documents.tags.placement import MOST, Shares, diagonal, needs_alignment, place_in_proportion, place_tags
+from regard.documents.tags.placement import MOST, diagonal, needs_alignment, place_in_proportion, place_tags
 from regard.system.errors import RegardError, collect_notices, notice
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology, WantedTerm
