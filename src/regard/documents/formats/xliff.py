@@ -132,7 +132,8 @@ def _put(raw: str, unit: _Unit, text: str) -> str:
     tag = _with(raw[target[0].begin : target[0].end] if target else f"<{name}>", {**space, **STATES[unit.version]})
     before, after = (inner[: len(inner) - len(inner.lstrip())], inner[len(inner.rstrip()) :])
     done = f"{tag.removesuffix('>').removesuffix('/').rstrip()}>{before}{text.strip()}{after}</{name}>"
-    gap = raw[source[-1].end : target[0].begin] if target else _blanks_before(raw, source[0].begin)
+    above = raw[max(0, source[0].begin - 200) : source[0].begin]
+    gap = raw[source[-1].end : target[0].begin] if target else above[len(above.rstrip()) :]
     if unit.version == "1":
         return done if target else gap + done
     begin = _with(raw[unit.tag.begin : unit.tag.end], {"state": "translated"})
@@ -141,11 +142,6 @@ def _put(raw: str, unit: _Unit, text: str) -> str:
 
 def _inner(raw: str, part: Sequence[Token]) -> str:
     return raw[part[0].end : part[-1].begin] if len(part) > 1 else ""
-
-
-def _blanks_before(raw: str, place: int) -> str:
-    before = raw[max(0, place - 200) : place]
-    return before[len(before.rstrip()) :]
 
 
 def _with(tag: str, values: dict[str, str]) -> str:
