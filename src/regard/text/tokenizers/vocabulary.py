@@ -23,8 +23,7 @@ from regard.text.confidence import (
     read_doubted_below,
     read_seen_words,
 )
-from regard.text.frame import FRAME, PLAIN, TextFrame, read_frame
-from regard.text.language_tokens import LANGUAGES, LanguageTokens, read_languages
+from regard.text.language_tokens import FRAME, LANGUAGES, PLAIN, LanguageTokens, TextFrame, read_frame, read_languages
 from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
 from regard.text.tokenizers.tokenizer import Tokenizer, extend, learn_counted, read_document
 
