@@ -24,10 +24,7 @@ CODES = {"bpt", "ept", "it", "ph", "ut"}
 BEGINS = {"bpt": ("rid", "id"), "bx": ("rid", "id"), "sc": ("id",), "sm": ("id",)}
 ENDS = {"ept": ("rid", "id"), "ex": ("rid", "id"), "ec": ("startRef",), "em": ("startRef",)}
 """Elements that begin and end what has no element, with the attributes that name it."""
-STATES: dict[str, dict[str, str]] = {
-    "1": {"state": "needs-review-translation", "state-qualifier": "leveraged-mt"},
-    "2": {},
-}
+BY_MODEL = {"state": "needs-review-translation", "state-qualifier": "leveraged-mt"}
 """Attributes of a target that a model wrote; in 2 its segment has the state, ``translated``: nobody reviewed it."""
 OPEN_STATES = {"new", "needs-translation", "initial"}
 """States of a copy of the source in the target's place."""
@@ -127,9 +124,10 @@ def _segment(raw: str, unit: _Unit, numbers: LineNumbers) -> Segment | None:
 def _put(raw: str, unit: _Unit, text: str) -> str:
     """The raw text of a unit from its beginning (2), or from its target (1), to the end of its target."""
     source, target, inner = unit.source, unit.target, _inner(raw, unit.source)
-    space = {key: value for key, value in _attributes(raw, source[0]).items() if key == "xml:space"}
+    values = {key: value for key, value in _attributes(raw, source[0]).items() if key == "xml:space"}
+    values |= BY_MODEL if unit.version == "1" else {}
     name = target[0].name if target else source[0].name.removesuffix("source").removesuffix("seg-") + "target"
-    tag = _with(raw[target[0].begin : target[0].end] if target else f"<{name}>", {**space, **STATES[unit.version]})
+    tag = _with(raw[target[0].begin : target[0].end] if target else f"<{name}>", values)
     before, after = (inner[: len(inner) - len(inner.lstrip())], inner[len(inner.rstrip()) :])
     done = f"{tag.removesuffix('>').removesuffix('/').rstrip()}>{before}{text.strip()}{after}</{name}>"
     above = raw[max(0, source[0].begin - 200) : source[0].begin]
