@@ -218,7 +218,8 @@ class SegmentTranslator:
 
     def __call__(self, segments: Sequence[Segment]) -> list[SegmentAnswer]:
         """What becomes of each segment."""
-        return self.answers(self.drafts(segments))
+        drafts = self.drafts(segments)
+        return list(map(self._answer, drafts, self._shares(drafts)))
 
     def drafts(self, segments: Sequence[Segment]) -> list[SegmentDraft]:
         """The segments with their sentences translated and joined, tags not placed yet."""
@@ -227,10 +228,6 @@ class SegmentTranslator:
         for draft in drafts:
             draft.join(self.task.direction)
         return drafts
-
-    def answers(self, drafts: Sequence[SegmentDraft]) -> list[SegmentAnswer]:
-        """What becomes of their segments."""
-        return list(map(self._answer, drafts, self._shares(drafts)))
 
     def _draft(self, segment: Segment) -> SegmentDraft:
         draft = SegmentDraft(segment, segment.tags + (tuple(self._tags_to_keep(segment)) if self.protect else ()))

@@ -88,9 +88,8 @@ def place_tags(
     found = _find(draft.text, {source[0][tag.begin : tag.end].strip() for tag in kept})
     units_J, part_OJ = _divide(draft.units_J, sorted(one for some in found.values() for one in some))
     share_JI = part_OJ.T @ draft.share_JI / np.maximum(part_OJ.sum(0), 1e-9)[:, None]
-    atoms = {begin: number for number, (begin, _) in enumerate(units_J)}
     placement = Placement(source[0], draft.text, units_I, units_J, tags, share_JI)
-    placement.choose_kept(found, atoms)
+    placement.choose_kept(found)
     return placement.run(len(tags) if written is None else written)
 
 
@@ -194,9 +193,10 @@ class Placement:
         self._words = set[Run]()
         self._inner: dict[int, tuple[Run, Place]] = {-1: ((0, len(self.units_J)), (0, len(self.target)))}
 
-    def choose_kept(self, found: dict[str, list[Place]], atoms: dict[int, int]) -> None:
+    def choose_kept(self, found: dict[str, list[Place]]) -> None:
         """Give each kept tag the place in the translation that belongs to it most, of those that have its text."""
-        free = {text: [atoms[begin] for begin, _ in some if begin in atoms] for text, some in found.items()}
+        units = {begin: number for number, (begin, _) in enumerate(self.units_J)}
+        free = {text: [units[begin] for begin, _ in some if begin in units] for text, some in found.items()}
         for number, tag in enumerate(self.tags):
             some = free.get(self.source[tag.begin : tag.end].strip()) if tag.kept else None
             if some:
