@@ -96,6 +96,8 @@ class SentencePieceTokenizer(BaseTokenizer):
         RegardError: the library cannot read it, a name comes twice or is missing, or nothing ends a text.
     """
 
+    model: bytes
+
     def __init__(
         self,
         model: bytes,
@@ -195,7 +197,7 @@ class SentencePieceTokenizer(BaseTokenizer):
     @cached_property
     def content(self) -> bytes:  # type: ignore[override]
         """The file: the model as it came, in letters, and the names of ids."""
-        model = base64.b64encode(self.model or b"").decode()
+        model = base64.b64encode(self.model).decode()
         held = {"format": FORMAT, "model": model, "names": self._given and list(self._given), "symbols": self._symbols}
         held |= {"begin": self._begin} if self._begin else {}
         return (json.dumps({KEY: held}, ensure_ascii=False) + "\n").encode("utf-8", "replace")
@@ -257,7 +259,7 @@ class SentencePieceTokenizer(BaseTokenizer):
         pieces = range(self._core.piece_size())
         scores = dict(zip(self._core.id_to_piece([*pieces]), self._core.get_score([*pieces]), strict=True))
         ranks, least = all(map(float.is_integer, scores.values())), min(scores.values())
-        model, names, held = self.model or b"", [*self.names, *rows], {*self.names, *rows}
+        model, names, held = self.model, [*self.names, *rows], {*self.names, *rows}
         for left, right in learn_further(self.names, words, count)[1]:
             if (piece := left + right) in scores:
                 continue
@@ -270,7 +272,7 @@ class SentencePieceTokenizer(BaseTokenizer):
 
     def with_names(self, names: Sequence[str]) -> SentencePieceTokenizer:
         """The same model with these names of ids."""
-        return SentencePieceTokenizer(self.model or b"", names, self._symbols, self._where, self._begin)
+        return SentencePieceTokenizer(self.model, names, self._symbols, self._where, self._begin)
 
     def is_byte(self, id: int) -> bool:
         """Whether a piece is the sign of a character the vocabulary does not know."""
