@@ -270,8 +270,7 @@ class Tokenizer(BaseTokenizer):
 
     def words(self, text: str) -> list[str]:
         """The words within which pieces are merged, written in byte letters, in order."""
-        splitter = self._core.pre_tokenizer
-        return [word for word, _ in splitter.pre_tokenize_str(self.normalise(text))] if splitter else []
+        return [word for word, _ in self._core.pre_tokenizer.pre_tokenize_str(self.normalise(text))]
 
     def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
         return byte_pieces.word_starts([self._bytes[id] for id in ids], self._words)
