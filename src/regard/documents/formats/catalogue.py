@@ -16,8 +16,8 @@ from functools import partial
 import yaml
 
 from regard.documents.encoding import decode
-from regard.documents.inline import fill, keep_matches, read_marks
-from regard.documents.segment import Place, Segment, SegmentBuilder, TextDocument
+from regard.documents.inline import keep_matches, read_marks, segment_of
+from regard.documents.segment import Place, Segment, TextDocument
 from regard.system.errors import RegardError
 
 DEEPEST = 100
@@ -191,13 +191,10 @@ def _segments(raw: str, value: str, place: Place, where: str, quote: Callable[[s
     if _CHOICE.search(value):
         cases = _cases(value, (0, len(value))) if raw[slice(*place)] == value else ()
         for begin, end in cases:
-            builder = SegmentBuilder(place[0] + begin, blanks=True)
-            fill(builder, [*keep_matches(keep_matches(read_marks(value[begin:end]), _ARGUMENT), _NUMBER)])
-            yield builder.segment(place[0] + end, where, quote=partial(_case, quote))
+            pieces = keep_matches(keep_matches(read_marks(value[begin:end]), _ARGUMENT), _NUMBER)
+            yield segment_of(pieces, (place[0] + begin, place[0] + end), where, quote=partial(_case, quote))
     elif _is_read(value):
-        builder = SegmentBuilder(place[0], blanks=True)
-        fill(builder, [*keep_matches(read_marks(value), _ARGUMENT)])
-        yield builder.segment(place[1], where, quote=quote)
+        yield segment_of(keep_matches(read_marks(value), _ARGUMENT), place, where, quote=quote)
 
 
 def _is_read(value: str) -> bool:

@@ -16,9 +16,9 @@ from html import unescape
 from itertools import pairwise, zip_longest
 
 from regard.documents.encoding import decode
-from regard.documents.inline import Piece, fill, find_partners
+from regard.documents.inline import Piece, find_partners, segment_of
 from regard.documents.markup import escape_text
-from regard.documents.segment import LineNumbers, Place, Segment, SegmentBuilder, TextDocument
+from regard.documents.segment import LineNumbers, Place, Segment, TextDocument
 from regard.system.errors import RegardError
 
 MOST = 4
@@ -185,11 +185,11 @@ def _segment(raw: str, lines: Sequence[_Line], numbers: LineNumbers, escape: Cal
     while low < high and high - 1 not in partners and not placed[high - 1][0].text.strip():
         high -= 1
     if low < high:
-        builder = SegmentBuilder(placed[low][1][0])
-        fill(builder, [piece for piece, _ in placed[low:high]])
+        begin, end = placed[low][1][0], placed[high - 1][1][1]
         between = [raw[one.place[1] : other.place[0]] for one, other in pairwise(lines)]
         quote = partial(_break, between, [len(line.seen) for line in lines])
-        yield builder.segment(placed[high - 1][1][1], numbers.of(builder.begin), escape, quote=quote)
+        pieces = (piece for piece, _ in placed[low:high])
+        yield segment_of(pieces, (begin, end), numbers.of(begin), escape, quote, blanks=False)
 
 
 def _break(between: Sequence[str], sizes: Sequence[int], text: str) -> str:

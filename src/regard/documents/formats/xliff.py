@@ -9,9 +9,9 @@ from functools import partial
 from html import unescape
 
 from regard.documents.elements import xml_text
-from regard.documents.inline import Piece, fill, read_marks
+from regard.documents.inline import Piece, read_marks, segment_of
 from regard.documents.markup import Token, attributes, escape_text, tokens
-from regard.documents.segment import LineNumbers, Segment, SegmentBuilder, TextDocument
+from regard.documents.segment import LineNumbers, Segment, TextDocument
 from regard.system.errors import RegardError
 
 UNITS = {"trans-unit": "1", "segment": "2"}
@@ -115,10 +115,8 @@ def _segment(raw: str, unit: _Unit, numbers: LineNumbers) -> Segment | None:
     if stated.strip() and not (stated == inner and state in OPEN_STATES):
         return None
     begin = unit.tag.begin if unit.version == "2" else target[0].begin if target else source[-1].end
-    builder = SegmentBuilder(begin, unit.keep_space)
-    fill(builder, pieces)
-    end = target[-1].end if target else source[-1].end
-    return builder.segment(end, numbers.of(source[0].begin), escape_text, quote=partial(_put, raw, unit))
+    end, where = target[-1].end if target else source[-1].end, numbers.of(source[0].begin)
+    return segment_of(pieces, (begin, end), where, escape_text, partial(_put, raw, unit), unit.keep_space)
 
 
 def _put(raw: str, unit: _Unit, text: str) -> str:
