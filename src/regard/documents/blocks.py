@@ -36,6 +36,15 @@ class Inline(NamedTuple):
     written: str = ""
 
 
+def keep(begin: int, end: int, text: str) -> tuple[Inline, ...]:
+    """A text that is not translated, in a pair without characters of its own."""
+    return (
+        Inline("open", begin, begin, name="kept", kept=True),
+        Inline("text", begin, end, text, kept=True),
+        Inline("close", end, end, name="kept", kept=True),
+    )
+
+
 class BlockSegments:
     """Makes segments of one document.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from regard.documents.blocks import BlockSegments, Inline
+from regard.documents.blocks import BlockSegments, Inline, keep
 from regard.documents.encoding import decode
 from regard.documents.segment import Segment, TextDocument, inner
 
@@ -151,14 +151,6 @@ class _Reader:
     def _put(self, kind: str, begin: int, text: str = "", written: str = "") -> None:
         self._run.append(Inline(kind, begin, self._at, text, "{", written=written))  # type: ignore[arg-type]
 
-    def _keep(self, begin: int, text: str) -> None:
-        """What is read, but not translated."""
-        self._run += (
-            Inline("open", begin, begin, name="kept", kept=True),
-            Inline("text", begin, self._at, text, kept=True),
-            Inline("close", self._at, self._at, name="kept", kept=True),
-        )
-
     def _comment(self, found: re.Match[str]) -> None:
         self._put("empty", found.start())
 
@@ -169,10 +161,10 @@ class _Reader:
     _cell = _paragraph
 
     def _math(self, found: re.Match[str]) -> None:
-        self._keep(found.start(), found[0])
+        self._run += keep(found.start(), self._at, found[0])
 
     def _quoted(self, found: re.Match[str]) -> None:
-        self._keep(found.start(), found["quoted"])
+        self._run += keep(found.start(), self._at, found["quoted"])
 
     def _text(self, found: re.Match[str]) -> None:
         self._put("text", found.start(), _DASHES.sub(lambda one: _READ[one[0]], found[0]))
@@ -245,11 +237,11 @@ class _Reader:
         optional, arguments = self._option(), self._arguments()
         text = _ESCAPED.sub(r"\1", self._raw[slice(*arguments[-1])]) if arguments else ""
         if name in NUMBERS:
-            self._keep(begin, "1")
+            self._run += keep(begin, self._at, "1")
         elif text and (
             name in NOUNS or (name not in SILENT and not optional and len(arguments) == 1 and _PLAIN.fullmatch(text))
         ):
-            self._keep(begin, text)
+            self._run += keep(begin, self._at, text)
         else:
             self._put("empty", begin, written="" if arguments or found[0][-1:].isspace() else f"{found[0]}{{}}")
 
