@@ -220,14 +220,9 @@ class SeenWords:
     @property
     def content(self) -> bytes:
         """The bytes of its JSON file."""
-        values: dict[str, object] = {
-            "format": FORMAT,
-            "counts": dict(self.counts),
-            "others": b64encode(self.others).decode(),
-        }
-        if self.unseen_pieces is not None:
-            values["unseen_pieces"] = self.unseen_pieces
-        return (json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+        values = {"format": FORMAT, "counts": dict(self.counts), "others": b64encode(self.others).decode()}
+        more = {} if self.unseen_pieces is None else {"unseen_pieces": self.unseen_pieces}
+        return (json.dumps({**values, **more}, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
     @classmethod
     def load(cls, path: Path) -> SeenWords:
