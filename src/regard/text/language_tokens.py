@@ -169,17 +169,17 @@ def read_languages(folder: Path) -> LanguageTokens | None:
     if not path.exists():
         return None
     values = disk.json_of(path)
-    if isinstance(values, dict):
-        checksum.refuse_newer(values, path)
-        ids: Any = values.get("tokens")
-        begins, pairs = values.get("begins"), values.get("directions", [])
-        known = all(type(id) is int for id in ids.values()) if isinstance(ids, dict) and ids else False
-        if not known or not isinstance(begins, bool):
-            raise RegardError(f"is damaged: {'begins' if known else 'tokens'} is not what it should be", str(path))
-        if not isinstance(pairs, list) or not all(_is_direction(pair, ids) for pair in pairs):
-            raise RegardError("is damaged: directions are pairs of codes, the second of which has a token", str(path))
-        return LanguageTokens(ids, begins, tuple((one, other) for one, other in pairs))
-    raise RegardError("is damaged: the tokens of languages were expected", str(path))
+    if not isinstance(values, dict):
+        raise RegardError("is damaged: the tokens of languages were expected", str(path))
+    checksum.refuse_newer(values, path)
+    ids: Any = values.get("tokens")
+    begins, pairs = values.get("begins"), values.get("directions", [])
+    known = isinstance(ids, dict) and bool(ids) and all(type(id) is int for id in ids.values())
+    if not known or not isinstance(begins, bool):
+        raise RegardError(f"is damaged: {'begins' if known else 'tokens'} is not what it should be", str(path))
+    if not isinstance(pairs, list) or not all(_is_direction(pair, ids) for pair in pairs):
+        raise RegardError("is damaged: directions are pairs of codes, the second of which has a token", str(path))
+    return LanguageTokens(ids, begins, tuple((one, other) for one, other in pairs))
 
 
 def read_frame(folder: Path) -> TextFrame:
