@@ -215,15 +215,15 @@ def _library(document: Document, where: str) -> tokenizers.Tokenizer:
     return call_library(lambda: tokenizers.Tokenizer.from_str(json.dumps(bare)), where)
 
 
-def call_library(question: Callable[[], Answer], where: str) -> Answer:
-    """Call the library; its errors become a RegardError."""
+def call_library(question: Callable[[], Answer], where: str, library: str = "tokenizers") -> Answer:
+    """Call a library; its errors become a RegardError."""
     try:
         return question()
     except BaseException as error:
-        # The library answers some files with a panic, which is no Exception.
+        # That of tokenizers answers some files with a panic, which is no Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise RegardError(f"cannot be read by the tokenizers library: {error}", where) from None
+        raise RegardError(f"cannot be read by the {library} library: {str(error).strip()}", where) from None
 
 
 def _symbols(

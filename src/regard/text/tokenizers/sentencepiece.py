@@ -24,6 +24,7 @@ from regard.config import FORMAT
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.tokenizers.byte_pieces import ChunkCounter, unspell
+from regard.text.tokenizers.hugging_face import call_library
 from regard.text.tokenizers.tokenizer import (
     END,
     SENTINEL,
@@ -147,12 +148,7 @@ class SentencePieceTokenizer(BaseTokenizer):
         self._ends_words = self._call(lambda: core.normalize("a")).endswith("▁")
 
     def _call(self, question: Callable[[], Answer]) -> Answer:
-        """Ask the library; its errors become a RegardError."""
-        try:
-            return question()
-        except Exception as error:
-            why = str(error).strip()
-            raise RegardError(f"cannot be read by the sentencepiece library: {why}", self._where) from None
+        return call_library(question, self._where, "sentencepiece")
 
     def _find(self, ids: Mapping[str, int], usual: Sequence[str]) -> int:
         """The id of the first of these names that there is."""
