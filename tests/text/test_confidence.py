@@ -105,8 +105,8 @@ def test_rare_words_are_never_named_unseen_and_few_others_are_missed() -> None:
 @pytest.mark.parametrize("pieces", [None, ((1, 5),), ((), (3,))])
 def test_the_file_gives_back_the_same_words(tmp_path: Path, pieces: tuple[tuple[int, ...], ...] | None) -> None:
     seen = SeenWords.of({"a": 3, "ß": 1, "b": 2}, kept=2, unseen_pieces=pieces)
-    (tmp_path / "words").write_bytes(seen.content)
-    assert SeenWords.load(tmp_path / "words") == seen
+    (tmp_path / WORDS).write_bytes(seen.content)
+    assert module.read_seen_words(tmp_path) == seen
 
 
 def test_a_text_has_all_words_where_none_is_unseen_whatever_was_asked_before() -> None:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from regard.system.errors import UsageError
 from regard.text.stop_strings import Decoder, StopStrings
-from regard.text.tokenizers.hugging_face import WindowDecoder
+from regard.text.tokenizers.byte_pieces import WindowDecoder
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.refusals import refused
 

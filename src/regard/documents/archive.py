@@ -30,7 +30,6 @@ _BAD = (
     struct.error,
     EOFError,
     IndexError,
-    NotImplementedError,
     OSError,
     OverflowError,
     RuntimeError,
@@ -44,6 +43,9 @@ class Archive:
     Args:
         data: of the archive.
 
+    Attributes:
+        names: of the members, in their order.
+
     Raises:
         RegardError: it is none, is damaged, encrypted, or larger than the limits.
     """
@@ -54,19 +56,15 @@ class Archive:
             self._zip = zipfile.ZipFile(BytesIO(data))
         members = self._zip.infolist()
         self._members = {member.filename: member for member in members}
+        self.names = list(self._members)
         if len(members) > MEMBERS:
             raise RegardError(f"has {len(members)} members; {MEMBERS} is the limit")
         if len(members) > len(self._members):
             raise RegardError("has two members of one name")
         left = min(LARGEST, max(LARGEST_PART, RATIO * len(data)))
-        for name in self._members:
+        for name in self.names:
             with _refusing(name):
                 left -= self._size(name, left)
-
-    @property
-    def names(self) -> list[str]:
-        """Of the members, in their order."""
-        return list(self._members)
 
     def read(self, name: str) -> bytes:
         """A member's bytes.

@@ -36,6 +36,15 @@ class Inline(NamedTuple):
     written: str = ""
 
 
+def keep(begin: int, end: int, text: str) -> tuple[Inline, ...]:
+    """A text that is not translated, in a pair without characters of its own."""
+    return (
+        Inline("open", begin, begin, name="kept", kept=True),
+        Inline("text", begin, end, text, kept=True),
+        Inline("close", end, end, name="kept", kept=True),
+    )
+
+
 class BlockSegments:
     """Makes segments of one document.
 
@@ -44,16 +53,15 @@ class BlockSegments:
         escape: writes text as the document does.
         trim: leaves tags at the beginning and at the end of a segment out of it, as well as what encloses all of it.
         blanks: keeps white space within a segment as it is; else any of it is one space.
+
+    Attributes:
+        where: the line of a character, for messages.
     """
 
     def __init__(self, raw: str, escape: Callable[[str], str], trim: bool, blanks: bool = False) -> None:
         self._raw, self._escape, self._trims, self._blanks = raw, escape, trim, blanks
-        self._lines = LineNumbers(raw)
+        self.where = LineNumbers(raw).of
         self._doubled, self._near = (" ", 1) if blanks else (BLANKS, 20)
-
-    def where(self, place: int) -> str:
-        """The line of a character, for messages."""
-        return self._lines.of(place)
 
     def split(self, inlines: Sequence[Inline]) -> Iterator[Segment]:
         """The segments of what stands between two block boundaries; tags that have no partner there end them."""
@@ -80,7 +88,7 @@ class BlockSegments:
         first, last = run.inlines[begin], run.inlines[end - 1]
         start, stop = first.begin, last.end
         if first.kind == "text":
-            start = stop_of(self._raw, start, first.end)
+            start = first.end - len(self._raw[start : first.end].lstrip(BLANKS))
         if last.kind == "text":
             stop = max(start, last.begin + len(self._raw[last.begin : last.end].rstrip(BLANKS)))
         builder, at, blank, swallows = SegmentBuilder(start, self._blanks), begin, not self._blanks, False
@@ -126,9 +134,6 @@ class _Run:
         """Whether there are letters to translate."""
         return begin < end and self._letters[end] > self._letters[begin]
 
-    def has_text(self, begin: int, end: int) -> bool:
-        return self._filled[end] > self._filled[begin]
-
     def text(self, begin: int, end: int) -> str:
         """The text of some pieces."""
         return "".join(one.text for one in self.inlines[begin:end])
@@ -141,7 +146,7 @@ class _Run:
     def beyond(self, at: int) -> int:
         """What follows a piece, or the pair that it opens where that is one: kept, or without text."""
         one, partner = self.inlines[at], self.partners[at]
-        whole = one.kind == "open" and (one.kept or not self.has_text(at, partner))
+        whole = one.kind == "open" and (one.kept or self._filled[partner] == self._filled[at])
         return partner + 1 if whole else at + 1
 
     def trimmed(self, begin: int, end: int) -> tuple[int, int]:
@@ -208,13 +213,6 @@ def _without_breaks(inlines: Sequence[Inline]) -> list[Inline]:
             following = one.text.lstrip(BLANKS)[:1] or following
         found.append(one)
     return found[::-1]
-
-
-def stop_of(raw: str, begin: int, end: int) -> int:
-    """Where the blanks from ``begin`` on end."""
-    while begin < end and raw[begin] in BLANKS:
-        begin += 1
-    return begin
 
 
 def _letters(text: str) -> bool:

@@ -11,7 +11,7 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from regard.documents.blocks import Inline
+from regard.documents.blocks import Inline, keep
 from regard.documents.formats.html import NEVER
 from regard.documents.markup import tokens
 
@@ -109,9 +109,7 @@ def _inlines(token: Token, content: str, begin: int, end: int) -> Iterator[Inlin
         yield from _html(content, begin, end)
     elif token.type in ("code_inline", "math") or token.markup == "autolink":
         text = content[begin + 1 : end - 1] if token.markup == "autolink" else token.content
-        yield Inline("open", begin, begin, name=token.type, kept=True)
-        yield Inline("text", begin, end, text, kept=True)
-        yield Inline("close", end, end, name=token.type, kept=True)
+        yield from keep(begin, end, text)
     elif half in ("open", "close"):
         yield Inline("open" if half == "open" else "close", begin, end, name=kind)
     else:

@@ -57,7 +57,8 @@ def elements(raw: str, names: Container[str]) -> Iterator[Element]:
     for token in tokens(raw):
         if token.kind in ("open", "empty"):
             scope = _scope(raw, token, scopes[-1])
-            one = Element(_qualified(token.name, scope), token.begin, token.end, token.end, token.end)
+            prefix, _, local = token.name.rpartition(":")
+            one = Element(f"{scope.get(prefix, '?')}:{local}", token.begin, token.end, token.end, token.end)
             if stack:
                 stack[-1].children.append(one)
             if token.kind == "open":
@@ -130,8 +131,3 @@ def _scope(raw: str, token: Token, around: dict[str, str]) -> dict[str, str]:
             known = _OPENDOCUMENT.fullmatch(one.value)
             found[prefix] = known[1] if known else SPACES.get(one.value, "?")
     return found
-
-
-def _qualified(name: str, scope: dict[str, str]) -> str:
-    prefix, _, local = name.rpartition(":")
-    return f"{scope.get(prefix, '?')}:{local}"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 from typing import Literal
 
 from regard.documents.markup import VOID
-from regard.documents.segment import SegmentBuilder
+from regard.documents.segment import Place, Segment, SegmentBuilder
 
+Write = Callable[[str], str]
 DEEPEST = 100
 """Pairs within one another; what is deeper stays as elements without text."""
 _MARK = re.compile(
@@ -40,8 +41,18 @@ class Piece:
     name: str = ""
 
 
-def fill(builder: SegmentBuilder, pieces: Sequence[Piece]) -> None:
-    """Add text and tags to a segment; a mark without its partner, or across a pair, is an element without text."""
+def segment_of(
+    given: Iterable[Piece], place: Place, where: str, escape: Write = str, quote: Write = str, blanks: bool = True
+) -> Segment:
+    """The segment of some pieces; a mark without its partner, or across a pair, is an element without text.
+
+    Args:
+        given: the pieces.
+        place: the characters of the raw document that they are.
+        where, escape, quote: as :class:`~regard.documents.segment.Segment`.
+        blanks: as :class:`~regard.documents.segment.SegmentBuilder`.
+    """
+    pieces, builder = list(given), SegmentBuilder(place[0], blanks)
     partners = find_partners(pieces)
     for number, piece in enumerate(pieces):
         if piece.kind == "text":
@@ -54,6 +65,7 @@ def fill(builder: SegmentBuilder, pieces: Sequence[Piece]) -> None:
             builder.open(piece.raw)
         else:
             builder.close(piece.raw)
+    return builder.segment(place[1], where, escape, quote=quote)
 
 
 def find_partners(pieces: Sequence[Piece]) -> dict[int, int]:

@@ -117,16 +117,6 @@ class SegmentBuilder:
         self._blanks, self._text, self._size = blanks, list[str](), 0
         self._tags, self._open = list[Tag](), list[int]()
 
-    @property
-    def text(self) -> str:
-        """So far."""
-        return "".join(self._text)
-
-    @property
-    def depth(self) -> int:
-        """How many pairs are open."""
-        return len(self._open)
-
     def add(self, text: str) -> None:
         """Further text, without escapes."""
         if not self._blanks:
@@ -165,7 +155,7 @@ class SegmentBuilder:
         quote: Callable[[str], str] = str,
     ) -> Segment:
         """The segment; its raw text ends at ``end``."""
-        return Segment(self.begin, end, self.text, tuple(self._tags), where, escape, wrap, quote)
+        return Segment(self.begin, end, "".join(self._text), tuple(self._tags), where, escape, wrap, quote)
 
     def _put(self, tag: Tag) -> int:
         self._tags.append(replace(tag, parent=self._open[-1] if self._open else -1))
@@ -225,7 +215,11 @@ class TextDocument:
         Raises:
             RegardError: a translation has characters that the document's encoding lacks.
         """
-        return self.encode(self.splice(translations))
+        try:
+            return self.splice(translations).encode(self.encoding, self.errors)
+        except UnicodeEncodeError as error:
+            lacks = f"{error.object[error.start]!r} cannot be written in {self.encoding}"
+            raise RegardError(f"{lacks}; convert the document to UTF-8 before") from None
 
     def splice(self, translations: Mapping[int, SegmentTranslation]) -> str:
         """The same, not encoded."""
@@ -253,11 +247,3 @@ class TextDocument:
     def render(self, segment: Segment, translated: SegmentTranslation) -> str:
         """A translation as the document writes it."""
         return render(segment, translated)
-
-    def encode(self, text: str) -> bytes:
-        """Text as the document's bytes."""
-        try:
-            return text.encode(self.encoding, self.errors)
-        except UnicodeEncodeError as error:
-            lacks = f"{error.object[error.start]!r} cannot be written in {self.encoding}"
-            raise RegardError(f"{lacks}; convert the document to UTF-8 before") from None

@@ -14,9 +14,9 @@ import numpy as np
 
 from regard.decoding.search import Scheduler
 from regard.documents.segment import Document, Place, Segment, SegmentTranslation, Tag
-from regard.documents.tags.copies import lacks, put_copies
+from regard.documents.tags.copies import Shares, lacks, put_copies
 from regard.documents.tags.placeholders import with_tags, with_written, written_shares
-from regard.documents.tags.placement import MOST, Shares, diagonal, needs_alignment, place_in_proportion, place_tags
+from regard.documents.tags.placement import MOST, diagonal, needs_alignment, place_in_proportion, place_tags
 from regard.system.errors import RegardError, collect_notices, notice
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology, WantedTerm
@@ -171,10 +171,10 @@ class SegmentDraft:
         """Whether a tag begins or ends inside a sentence; else it is as good as one word."""
         return bisect_left(self._edges, one.end) > bisect_right(self._edges, one.begin)
 
-    def kept_in(self, one: DraftSentence) -> list[Place]:
-        """The characters of a sentence that are kept, in its order."""
-        some = self.kept[bisect_left(self.kept, (one.begin, 0)) : bisect_left(self.kept, (one.end, 0))]
-        return [(begin - one.begin, end - one.begin) for begin, end in some]
+    def kept_in(self, begin: int, end: int) -> list[Place]:
+        """The characters of a part of the text that are kept, in its order."""
+        some = self.kept[bisect_left(self.kept, (begin, 0)) : bisect_left(self.kept, (end, 0))]
+        return [(first - begin, last - begin) for first, last in some]
 
     def join(self, direction: tuple[str, str]) -> None:
         """Join the sentences' translations."""
@@ -218,7 +218,8 @@ class SegmentTranslator:
 
     def __call__(self, segments: Sequence[Segment]) -> list[SegmentAnswer]:
         """What becomes of each segment."""
-        return self.answers(self.drafts(segments))
+        drafts = self.drafts(segments)
+        return list(map(self._answer, drafts, self._shares(drafts)))
 
     def drafts(self, segments: Sequence[Segment]) -> list[SegmentDraft]:
         """The segments with their sentences translated and joined, tags not placed yet."""
@@ -227,10 +228,6 @@ class SegmentTranslator:
         for draft in drafts:
             draft.join(self.task.direction)
         return drafts
-
-    def answers(self, drafts: Sequence[SegmentDraft]) -> list[SegmentAnswer]:
-        """What becomes of their segments."""
-        return list(map(self._answer, drafts, self._shares(drafts)))
 
     def _draft(self, segment: Segment) -> SegmentDraft:
         draft = SegmentDraft(segment, segment.tags + (tuple(self._tags_to_keep(segment)) if self.protect else ()))
@@ -242,7 +239,7 @@ class SegmentTranslator:
             begin, end = lines[0][0], lines[-1][1]
             draft.sentences, draft.remembered = [DraftSentence(begin, end, segment.text[begin:end], known)], True
             return draft
-        draft.sentences = list(self._sentences(segment.text, lines, draft.kept))
+        draft.sentences = list(self._sentences(draft, lines))
         learned = segment.tags if self.task.recipe.text.tags else ()
         for one in draft.sentences:
             one.marked = with_tags(segment.text, learned, (one.begin, one.end))
@@ -262,18 +259,18 @@ class SegmentTranslator:
             if at < 0 or terms[at][1] < tag.end:
                 yield tag
 
-    def _sentences(self, text: str, lines: Sequence[Place], kept: Sequence[Place]) -> Iterator[DraftSentence]:
+    def _sentences(self, draft: SegmentDraft, lines: Sequence[Place]) -> Iterator[DraftSentence]:
         """The sentences of a text; none ends inside what is kept, and one without a letter stays as it is."""
+        text = draft.segment.text
         for begin, end in lines:
-            at, first = begin, -1
-            line = text[begin:end]
+            at, first, line = begin, -1, text[begin:end]
             for some in sentences(line, self.task.direction[0]) if self.split else [line.strip()]:
                 start = text.find(some, at, end)
                 first, at = (start if first < 0 else first), start + len(some)
-                inside = kept[bisect_left(kept, (first, 0)) : bisect_left(kept, (at, 0))]
-                if inside and inside[-1][1] > at:
+                inside = draft.kept_in(first, at)
+                if inside and inside[-1][1] > at - first:
                     continue
-                alone = not _LETTER.search(_leave_out(text[first:at], [(b - first, e - first) for b, e in inside]))
+                alone = not _LETTER.search(_leave_out(text[first:at], inside))
                 known = self.memory and self.memory.exact(text[first:at])
                 yield DraftSentence(first, at, text[first:at], known or (text[first:at] if alone else ""))
                 first = -1
@@ -284,7 +281,7 @@ class SegmentTranslator:
         """Translate sentences in one batch; again, with a beam, those that lack something that they keep."""
         if given:
             self._write_batch(given, {}, self.options.beam)
-        kept_in = [(draft, one, draft.kept_in(one)) for draft, one in given]
+        kept_in = [(draft, one, draft.kept_in(one.begin, one.end)) for draft, one in given]
         few = [(draft, one, own) for draft, one, own in kept_in if len(own) * len(one.text + one.output) <= MOST]
         lacking = [(draft, one, own) for draft, one, own in few if lacks(one.text, one.output, own)]
         shares = self._unit_weights([(one.text, one.output) for _, one, _ in lacking])
@@ -300,7 +297,7 @@ class SegmentTranslator:
         if again:
             self._write_batch(again, kept, max(WIDE, self.task.decoding(self.options).beam))
         for draft, one in again:
-            one.output = put_copies(one.text, one.output, draft.kept_in(one), None)
+            one.output = put_copies(one.text, one.output, draft.kept_in(one.begin, one.end), None)
 
     def _unit_weights(self, pairs: Sequence[tuple[str, str]]) -> Iterator[Shares | None]:
         """Of each pair how much its units belong together; nothing of a model that attends to no source."""

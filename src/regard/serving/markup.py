@@ -13,10 +13,10 @@ from typing import Literal, NamedTuple
 
 from regard.documents.blocks import BlockSegments, Inline
 from regard.documents.formats.html import BLOCKS, NEVER, HTMLReader
-from regard.documents.inline import Piece, fill
+from regard.documents.inline import Piece, segment_of
 from regard.documents.markup import Token, refuse_bad_xml, tokens
 from regard.documents.pieces import escape_xml
-from regard.documents.segment import Segment, SegmentBuilder, TextDocument
+from regard.documents.segment import Segment, TextDocument
 from regard.serving.core import Markup
 from regard.system.errors import RegardError
 
@@ -79,9 +79,7 @@ def _numbered(text: str) -> Segment:
         kind: Literal["open", "close", "empty"] = "empty" if found[3] else "close" if found[1] else "open"
         pieces += [Piece("text", text=text[at:begin]), Piece(kind, text[begin:behind], name=found[2])]
         at = behind
-    builder = SegmentBuilder(0, blanks=True)
-    fill(builder, [*pieces, Piece("text", text=text[at:])])
-    return builder.segment(len(text), "line 1")
+    return segment_of([*pieces, Piece("text", text=text[at:])], (0, len(text)), "line 1")
 
 
 def refuse_malformed(text: str) -> None:

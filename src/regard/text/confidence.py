@@ -220,45 +220,34 @@ class SeenWords:
     @property
     def content(self) -> bytes:
         """The bytes of its JSON file."""
-        values: dict[str, object] = {
-            "format": FORMAT,
-            "counts": dict(self.counts),
-            "others": b64encode(self.others).decode(),
-        }
-        if self.unseen_pieces is not None:
-            values["unseen_pieces"] = self.unseen_pieces
-        return (json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
-
-    @classmethod
-    def load(cls, path: Path) -> SeenWords:
-        """Read the JSON file.
-
-        Raises:
-            RegardError: it is missing or damaged (:class:`Damaged`), or a newer Regard wrote it.
-        """
-        value = disk.json_of(path)
-        try:
-            checksum.refuse_newer(value, path)
-            counts, others = value["counts"], b64decode(value["others"], validate=True)
-            if not isinstance(counts, dict) or not all(type(count) is int and count > 0 for count in counts.values()):
-                raise ValueError
-            pieces = value.get("unseen_pieces")
-            if pieces is not None:
-                pieces = tuple(tuple(side) for side in pieces)
-                if not all(type(piece) is int and piece >= 0 for side in pieces for piece in side):
-                    raise ValueError
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise Damaged("is damaged: it holds no counts of words", str(path)) from None
-        return cls(counts, others, pieces)
+        values = {"format": FORMAT, "counts": dict(self.counts), "others": b64encode(self.others).decode()}
+        more = {} if self.unseen_pieces is None else {"unseen_pieces": self.unseen_pieces}
+        return (json.dumps({**values, **more}, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
 
 def read_seen_words(folder: Path) -> SeenWords | None:
     """Those of a model folder or of prepared data; ``None`` where they were not counted.
 
     Raises:
-        RegardError: the file is damaged, or a newer Regard wrote it.
+        RegardError: the file is damaged (:class:`Damaged`), or a newer Regard wrote it.
     """
-    return SeenWords.load(folder / WORDS) if (folder / WORDS).exists() else None
+    path = folder / WORDS
+    if not path.exists():
+        return None
+    value = disk.json_of(path)
+    try:
+        checksum.refuse_newer(value, path)
+        counts, others = value["counts"], b64decode(value["others"], validate=True)
+        if not isinstance(counts, dict) or not all(type(count) is int and count > 0 for count in counts.values()):
+            raise ValueError
+        pieces = value.get("unseen_pieces")
+        if pieces is not None:
+            pieces = tuple(tuple(side) for side in pieces)
+            if not all(type(piece) is int and piece >= 0 for side in pieces for piece in side):
+                raise ValueError
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise Damaged("is damaged: it holds no counts of words", str(path)) from None
+    return SeenWords(counts, others, pieces)
 
 
 @dataclass

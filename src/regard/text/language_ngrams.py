@@ -69,15 +69,9 @@ class LanguageNgrams:
         Overlapping n-grams tell the same several times: their evidence is divided by the lengths there are.
         """
         every = {gram for those in self.counts.values() for gram in those}
-        least = [min(those.values(), default=1) / 2 for those in self.counts.values()]
+        least = [(those, min(those.values(), default=1) / 2) for those in self.counts.values()]
         totals = np.array([max(1, self.totals[code]) for code in self.counts])
-        return {
-            gram: np.log(
-                [those.get(gram, few) for those, few in zip(self.counts.values(), least, strict=True)] / totals
-            )
-            / LONGEST
-            for gram in every
-        }
+        return {gram: np.log([those.get(gram, few) for those, few in least] / totals) / LONGEST for gram in every}
 
     def guess(self, text: str) -> LanguagePrediction:
         """The most probable language of a text; of one without any known letters all are alike."""

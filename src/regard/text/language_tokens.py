@@ -1,14 +1,15 @@
-"""How a translator of several languages is told which it reads and which it writes: by tokens.
+"""How a translator of several languages is told which it reads and which it writes: by tokens around texts.
 
 M2M-100, NLLB and mBART put the source's before the text, and begin the translation with the target's [Fan21 §2.1.4].
-Marian's models and our own put the target's before the text alone [Johnson17 §3].
+Marian's models and our own put the target's before the text alone [Johnson17 §3]. Of one language each way, OpenNMT's
+models read a source as it is; some of its translations begin with a token that says their language.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from regard.text.counts import counted
 
 LANGUAGES = "languages.json"
 """The file of a model folder; folders of one language each way have none."""
+FRAME = "frame.json"
+"""The file of a model folder; folders of models of our own have none."""
 UNKNOWN_LANGUAGE = "und"
 MOST_SHOWN = 400
 """Characters of the codes that an error names."""
@@ -37,18 +40,35 @@ _CODES = (
 ).split()
 ISO = dict(zip(_CODES[::2], _CODES[1::2], strict=True))
 """ISO 639-1 to 639-3, of languages that such models know."""
-MEMBERS = {"arb": "ara", "ekk": "est", "lvs": "lav", "npi": "nep", "ory": "ori", "pes": "fas", "swh": "swa"}
-MEMBERS |= {
-    "azj": "aze",
-    "khk": "mon",
-    "plt": "mlg",
-    "als": "sqi",
-    "uzn": "uzb",
-    "ydd": "yid",
-    "zsm": "msa",
-    "pbt": "pus",
-}
+MEMBERS = {
+    "als": "sqi", "arb": "ara", "azj": "aze", "ekk": "est", "khk": "mon", "lvs": "lav", "npi": "nep", "ory": "ori",
+    "pbt": "pus", "pes": "fas", "plt": "mlg", "swh": "swa", "uzn": "uzb", "ydd": "yid", "zsm": "msa",
+}  # fmt: skip
 """The usual member of a language that has several, as NLLB names it, to its whole."""
+
+
+@dataclass(frozen=True)
+class TextFrame:
+    """The tokens around texts of a translator of one language each way.
+
+    Args:
+        before: before what is read.
+        ended: whether ``</s>`` ends what is read.
+        prefix: what a translation begins with; no part of its text.
+    """
+
+    before: tuple[int, ...] = ()
+    ended: bool = True
+    prefix: tuple[int, ...] = ()
+
+    @property
+    def content(self) -> bytes:
+        """The file of a model folder."""
+        return (json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n").encode()
+
+
+PLAIN = TextFrame()
+"""Nothing stands around texts but ``</s>`` behind them."""
 
 
 @dataclass(frozen=True)
@@ -149,17 +169,38 @@ def read_languages(folder: Path) -> LanguageTokens | None:
     if not path.exists():
         return None
     values = disk.json_of(path)
-    if isinstance(values, dict):
+    if not isinstance(values, dict):
+        raise RegardError("is damaged: the tokens of languages were expected", str(path))
+    checksum.refuse_newer(values, path)
+    ids: Any = values.get("tokens")
+    begins, pairs = values.get("begins"), values.get("directions", [])
+    known = isinstance(ids, dict) and bool(ids) and all(type(id) is int for id in ids.values())
+    if not known or not isinstance(begins, bool):
+        raise RegardError(f"is damaged: {'begins' if known else 'tokens'} is not what it should be", str(path))
+    if not isinstance(pairs, list) or not all(_is_direction(pair, ids) for pair in pairs):
+        raise RegardError("is damaged: directions are pairs of codes, the second of which has a token", str(path))
+    return LanguageTokens(ids, begins, tuple((one, other) for one, other in pairs))
+
+
+def read_frame(folder: Path) -> TextFrame:
+    """The frame of a model folder.
+
+    Raises:
+        RegardError: its file is damaged, or a newer Regard wrote it.
+    """
+    path = folder / FRAME
+    if not path.exists():
+        return PLAIN
+    values: Any = disk.json_of(path)
+    try:
         checksum.refuse_newer(values, path)
-        ids: Any = values.get("tokens")
-        begins, pairs = values.get("begins"), values.get("directions", [])
-        known = all(type(id) is int for id in ids.values()) if isinstance(ids, dict) and ids else False
-        if not known or not isinstance(begins, bool):
-            raise RegardError(f"is damaged: {'begins' if known else 'tokens'} is not what it should be", str(path))
-        if not isinstance(pairs, list) or not all(_is_direction(pair, ids) for pair in pairs):
-            raise RegardError("is damaged: directions are pairs of codes, the second of which has a token", str(path))
-        return LanguageTokens(ids, begins, tuple((one, other) for one, other in pairs))
-    raise RegardError("is damaged: the tokens of languages were expected", str(path))
+        found = TextFrame(tuple(values["before"]), values["ended"], tuple(values["prefix"]))
+        sound = type(found.ended) is bool and all(type(id) is int and id >= 0 for id in found.before + found.prefix)
+    except (AttributeError, KeyError, TypeError):
+        sound = False
+    if not sound:
+        raise RegardError("is damaged: the tokens around texts were expected", str(path))
+    return found
 
 
 def refuse_unknown(known: LanguageTokens | None, usual: Direction, where: Path) -> None:

@@ -190,10 +190,7 @@ class InvalidLines:
 
     def note(self, line: int) -> None:
         """Count one line that had bytes replaced."""
-        self.invalid += 1
-        self.read = max(self.read, line)
-        if len(self.invalid_lines) < self.kept:
-            self.invalid_lines.append(line)
+        self.add(1, [line], max(self.read, line))
 
 
 def decode_lines(pieces: Iterable[bytes], notes: InvalidLines | None = None) -> Iterator[str]:

@@ -61,10 +61,18 @@ def scheme_of(counts: Counter[str], inside: Counter[str]) -> Written:
     outside = counts[OUTSIDE]
     counts = Counter({tag: count for tag, count in counts.items() if tag != OUTSIDE})
     labelled = sum(count for tag, count in counts.items() if split_tag(tag)[1])
-    if not labelled:
-        letters = set(counts) <= set(_LETTERS) and "B" in counts
-        return _scheme(counts, inside) if outside and letters else "none"
-    return _scheme(counts, inside) if labelled >= _SURE * counts.total() else "none"
+    if labelled:
+        spans = labelled >= _SURE * counts.total()
+    else:
+        spans = outside > 0 and set(counts) <= set(_LETTERS) and "B" in counts
+    if not spans:
+        return "none"
+    letters = {split_tag(tag)[0] for tag in counts} - {OUTSIDE}
+    if letters & {"L", "U"}:
+        return "bilou"
+    if letters == {"I"}:
+        return "io"
+    return "iob1" if inside["begun"] and not inside["free"] else "bio"
 
 
 def neighbours(tags: Sequence[str]) -> Iterable[str]:
@@ -77,15 +85,6 @@ def neighbours(tags: Sequence[str]) -> Iterable[str]:
         elif now[0] == "B":
             yield "needed" if follows else "free"
         before = now
-
-
-def _scheme(counts: Counter[str], inside: Counter[str]) -> Written:
-    letters = {split_tag(tag)[0] for tag in counts} - {OUTSIDE}
-    if letters & {"L", "U"}:
-        return "bilou"
-    if letters == {"I"}:
-        return "io"
-    return "iob1" if inside["begun"] and not inside["free"] else "bio"
 
 
 def spans_of(tags: Sequence[str], scheme: Written = "bio") -> list[Span]:

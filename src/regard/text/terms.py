@@ -176,7 +176,7 @@ class TermList:
         Raises:
             RegardError: there is no such term.
         """
-        gone = {_clean(source) for source in sources}
+        gone = {comparable(source) for source in sources}
         if missing := sorted(gone - {entry.source for entry in self.entries}):
             raise RegardError(f"has no term {missing[0]!r}; a term is named by its source, as written", self.where)
         kept = [line for line in self.lines if not ((entry := _entry(line, "")) and entry.source in gone)]
@@ -214,12 +214,13 @@ def phrase(text: str, where: str) -> str:
     """
     if wrong := next((one for one in text if one != "\t" and unicodedata.category(one) in ("Cc", "Zl", "Zp")), ""):
         raise RegardError(f"has the control character U+{ord(wrong):04X}; remove it", where)
-    if len(found := _clean(text)) > LONGEST:
+    if len(found := comparable(text)) > LONGEST:
         raise RegardError(f"has {len(found)} characters in a phrase; {LONGEST} is the most", where)
     return found
 
 
-def _clean(text: str) -> str:
+def comparable(text: str) -> str:
+    """A text as lists of terms and memories compare it: in composed characters, with a space between words."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 

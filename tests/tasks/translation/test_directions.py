@@ -23,8 +23,7 @@ from regard.tasks.metrics.bleu import score
 from regard.tasks.model_folder import load_recipe_and_assets
 from regard.tasks.model_path import weights_sha256
 from regard.tasks.translation.languages import find_directions
-from regard.text.frame import FRAME
-from regard.text.language_tokens import LANGUAGES, LanguageTokens
+from regard.text.language_tokens import FRAME, LANGUAGES, LanguageTokens
 from regard.text.tokenizers.vocabulary import NGRAMS, SHORTLIST, Vocabularies
 from regard.training.checkpoints import output_folder
 from tests.inspection.payloads import unpack

@@ -16,8 +16,8 @@ from functools import partial
 import yaml
 
 from regard.documents.encoding import decode
-from regard.documents.inline import fill, keep_matches, read_marks
-from regard.documents.segment import Place, Segment, SegmentBuilder, TextDocument
+from regard.documents.inline import keep_matches, read_marks, segment_of
+from regard.documents.segment import Place, Segment, TextDocument
 from regard.system.errors import RegardError
 
 DEEPEST = 100
@@ -116,30 +116,25 @@ class _Level:
     wanted: bool
     key: str | None = None
 
-    def end_node(self, name: str) -> None:
-        """A key or a value has ended."""
-        if self.mapping:
-            self.key = name if self.key is None else None
-
 
 def _next(raw: str, event: yaml.Event, levels: list[_Level]) -> Iterator[Segment]:
+    level = levels[-1] if levels else _Level(False, False, True)
+    wanted = level.wanted and not (level.mapping and level.key is None)
     if isinstance(event, yaml.CollectionStartEvent):
         if len(levels) >= DEEPEST:
             raise RegardError(f"line {event.start_mark.line + 1}: is nested more than {DEEPEST} deep")
-        wanted = not levels or (levels[-1].wanted and not (levels[-1].mapping and levels[-1].key is None))
         levels.append(_Level(isinstance(event, yaml.MappingStartEvent), bool(event.flow_style), wanted))
         return
     if isinstance(event, yaml.CollectionEndEvent):
         levels.pop()
     elif isinstance(event, yaml.ScalarEvent):
-        level = levels[-1] if levels else _Level(False, False, True)
-        if level.wanted and not (level.mapping and level.key is None) and _is_string(event):
+        if wanted and _is_string(event):
             where = ".".join(one.key for one in levels if one.key)[-100:]
             yield from _scalar(raw, event, where, any(one.flow for one in levels))
     elif not isinstance(event, yaml.AliasEvent):
         return
-    if levels:
-        levels[-1].end_node(getattr(event, "value", "?"))
+    if levels and levels[-1].mapping:  # a key or a value has ended
+        levels[-1].key = getattr(event, "value", "?") if levels[-1].key is None else None
 
 
 def _is_string(event: yaml.ScalarEvent) -> bool:
@@ -196,13 +191,10 @@ def _segments(raw: str, value: str, place: Place, where: str, quote: Callable[[s
     if _CHOICE.search(value):
         cases = _cases(value, (0, len(value))) if raw[slice(*place)] == value else ()
         for begin, end in cases:
-            builder = SegmentBuilder(place[0] + begin, blanks=True)
-            fill(builder, [*keep_matches(keep_matches(read_marks(value[begin:end]), _ARGUMENT), _NUMBER)])
-            yield builder.segment(place[0] + end, where, quote=partial(_case, quote))
+            pieces = keep_matches(keep_matches(read_marks(value[begin:end]), _ARGUMENT), _NUMBER)
+            yield segment_of(pieces, (place[0] + begin, place[0] + end), where, quote=partial(_case, quote))
     elif _is_read(value):
-        builder = SegmentBuilder(place[0], blanks=True)
-        fill(builder, [*keep_matches(read_marks(value), _ARGUMENT)])
-        yield builder.segment(place[1], where, quote=quote)
+        yield segment_of(keep_matches(read_marks(value), _ARGUMENT), place, where, quote=quote)
 
 
 def _is_read(value: str) -> bool:

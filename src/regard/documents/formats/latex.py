@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from regard.documents.blocks import BlockSegments, Inline
+from regard.documents.blocks import BlockSegments, Inline, keep
 from regard.documents.encoding import decode
 from regard.documents.segment import Segment, TextDocument, inner
 
@@ -56,13 +56,12 @@ SILENT = frozenset(
 """Commands that are no part of the sentence."""
 NOUNS = frozenset("texttt code citet textcite Citet Textcite gls Gls ac url nolinkurl path verb lstinline".split())
 SIGNS = {
-    **dict(zip("%&$#_{}", "%&$#_{}", strict=True)),
+    **{sign: sign for sign in (*"%&$#_{}", "LaTeX", "TeX")},
     **dict(zip("\n ,-/@", ["\n", " ", "\u202f", "", "", ""], strict=True)),
     **dict(zip("ldots dots textellipsis ss ae AE oe OE o O aa AA l L i S".split(), "………ßæÆœŒøØåÅłŁı§", strict=True)),
     **dict(zip("textendash textemdash textquoteleft textquoteright".split(), "–—‘’", strict=True)),
     **dict(zip("textquotedblleft textquotedblright textbackslash textasciitilde".split(), "“”\\~", strict=True)),
     **dict(zip("textasciicircum textbar textless textgreater euro pounds copyright".split(), "^|<>€£©", strict=True)),
-    **dict(zip(("LaTeX", "TeX"), ("LaTeX", "TeX"), strict=True)),
 }
 """Commands that are a sign of the text."""
 _MARKS = (768, 769, 770, 776, 771, 772, 775, 807, 780, 774, 779, 808, 778, 803, 817)
@@ -152,14 +151,6 @@ class _Reader:
     def _put(self, kind: str, begin: int, text: str = "", written: str = "") -> None:
         self._run.append(Inline(kind, begin, self._at, text, "{", written=written))  # type: ignore[arg-type]
 
-    def _keep(self, begin: int, text: str) -> None:
-        """What is read, but not translated."""
-        self._run += (
-            Inline("open", begin, begin, name="kept", kept=True),
-            Inline("text", begin, self._at, text, kept=True),
-            Inline("close", self._at, self._at, name="kept", kept=True),
-        )
-
     def _comment(self, found: re.Match[str]) -> None:
         self._put("empty", found.start())
 
@@ -170,10 +161,10 @@ class _Reader:
     _cell = _paragraph
 
     def _math(self, found: re.Match[str]) -> None:
-        self._keep(found.start(), found[0])
+        self._run += keep(found.start(), self._at, found[0])
 
     def _quoted(self, found: re.Match[str]) -> None:
-        self._keep(found.start(), found["quoted"])
+        self._run += keep(found.start(), self._at, found["quoted"])
 
     def _text(self, found: re.Match[str]) -> None:
         self._put("text", found.start(), _DASHES.sub(lambda one: _READ[one[0]], found[0]))
@@ -246,11 +237,11 @@ class _Reader:
         optional, arguments = self._option(), self._arguments()
         text = _ESCAPED.sub(r"\1", self._raw[slice(*arguments[-1])]) if arguments else ""
         if name in NUMBERS:
-            self._keep(begin, "1")
+            self._run += keep(begin, self._at, "1")
         elif text and (
             name in NOUNS or (name not in SILENT and not optional and len(arguments) == 1 and _PLAIN.fullmatch(text))
         ):
-            self._keep(begin, text)
+            self._run += keep(begin, self._at, text)
         else:
             self._put("empty", begin, written="" if arguments or found[0][-1:].isspace() else f"{found[0]}{{}}")
 

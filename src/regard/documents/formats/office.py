@@ -21,7 +21,7 @@ _IGNORED = re.compile(
     r"""\s(?:lang|altLang|dirty|err|smtClean|smtId|noProof|bmk)=(?:"[^"]*"|'[^']*')|\s+(?=/>)"""
     r"""|<(?:\w+:)?rPr\s*/>|<((?:\w+:)?rPr)></\1>"""
 )
-"""What makes no other format of a run."""
+"""What makes no other format of a run, nor what is empty without it."""
 _DRAWINGS = "drawingml.chart+xml", "drawingml.diagramData+xml", "diagramDrawing+xml", "officedocument.drawing+xml"
 
 
@@ -53,7 +53,7 @@ class Drawing(Part):
             line.append(Piece(run.begin, run.end, raw=self.raw[run.begin : run.end]))
             return
         before, after = self.raw[run.begin : text.inside], self.raw[text.outside : run.end]
-        key, words = _key(before), text_of(self.raw, text)
+        key, words = _IGNORED.sub("", _IGNORED.sub("", before)), text_of(self.raw, text)
         link = child(child(run, "a:rPr"), "a:hlinkClick")
         if link is None:
             line.append(Piece(run.begin, run.end, words, (before, after), key))
@@ -122,8 +122,3 @@ def read_pptx(data: bytes) -> ArchiveDocument:
     """A presentation."""
     package = Package(data, "PPTX", ("presentationml.presentation.main+xml", "presentationml.slideshow.main+xml"))
     return package.document(dict.fromkeys(("ml.slide+xml", "ml.notesSlide+xml"), read_drawing))
-
-
-def _key(before: str) -> str:
-    """A run's format, without what makes no other."""
-    return _IGNORED.sub("", _IGNORED.sub("", before))

@@ -9,16 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from regard.documents.encoding import decode
-from regard.documents.inline import fill, keep_matches, read_marks
-from regard.documents.segment import (
-    LineNumbers,
-    Place,
-    Segment,
-    SegmentBuilder,
-    SegmentTranslation,
-    TextDocument,
-    unchanged,
-)
+from regard.documents.inline import keep_matches, read_marks, segment_of
+from regard.documents.segment import LineNumbers, Place, Segment, SegmentTranslation, TextDocument, unchanged
 from regard.system.errors import RegardError
 
 _LINE = re.compile(
@@ -136,11 +128,11 @@ def _segments(
     found, flag = [], entry.flag
     for keyword, some in (("msgid", slots[:split]), ("msgid_plural", slots[split:])):
         if texts.get(keyword) and some:
-            builder = SegmentBuilder(flag[0], blanks=True)
             pieces = read_marks(texts[keyword])
-            fill(builder, [*(keep_matches(pieces, _GLUED) if entry.formatted else pieces)])
+            pieces = keep_matches(pieces, _GLUED) if entry.formatted else pieces
             quote = partial(_put, raw, flag, some, _DIRECTIVE.findall(texts[keyword]) if entry.formatted else None)
-            found.append(builder.segment(some[-1][1], numbers.of(entry.slots[keyword][0]), quote=quote))
+            where = numbers.of(entry.slots[keyword][0])
+            found.append(segment_of(pieces, (flag[0], some[-1][1]), where, quote=quote))
             flag = (some[-1][1], "")
     return found
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import unescape
 from itertools import pairwise, zip_longest
 
 from regard.documents.encoding import decode
-from regard.documents.inline import Piece, fill, find_partners
+from regard.documents.inline import Piece, find_partners, segment_of
 from regard.documents.markup import escape_text
-from regard.documents.segment import LineNumbers, Place, Segment, SegmentBuilder, TextDocument
+from regard.documents.segment import LineNumbers, Place, Segment, TextDocument
 from regard.system.errors import RegardError
 
 MOST = 4
@@ -53,12 +53,12 @@ class _Line:
 
 def read_srt(data: bytes) -> TextDocument:
     """The texts of SubRip's cues."""
-    return _read_cues(data, decode(data, usual="cp1252"), str)
+    return _read_cues(*decode(data, usual="cp1252"), str)
 
 
 def read_vtt(data: bytes) -> TextDocument:
     """The texts of WebVTT's cues."""
-    return _read_cues(data, decode(data), unescape)
+    return _read_cues(*decode(data), unescape)
 
 
 def read_ass(data: bytes) -> TextDocument:
@@ -77,14 +77,12 @@ def read_ass(data: bytes) -> TextDocument:
         elif section == "[events]" and event[1] == "Format:":
             fields = event[0].count(",") + 1
         elif section == "[events]" and (text := _last_field(event[0], fields)) and not _LEFT.search(text):
-            places = _between(_FEED, raw, event.end() - len(text), event.end())
-            lines = [line for place in places if (line := _line(raw, place, _unhard)).seen]
+            lines = _lines(raw, event.end() - len(text), event.end(), _FEED, _unhard)
             found += _segments(raw, lines, numbers, _hard)
     return TextDocument(raw, found, encoding)
 
 
-def _read_cues(data: bytes, decoded: tuple[str, str], read: Callable[[str], str]) -> TextDocument:
-    raw, encoding = decoded
+def _read_cues(raw: str, encoding: str, read: Callable[[str], str]) -> TextDocument:
     times, lines = list(_TIMES.finditer(raw)), list[_Line]()
     if not times and raw.strip("\ufeff \r\n") and not raw.startswith(("WEBVTT", "\ufeffWEBVTT")):
         raise RegardError("has no line of times such as 00:00:01,000 --> 00:00:02,000; it has no subtitles")
@@ -95,18 +93,10 @@ def _read_cues(data: bytes, decoded: tuple[str, str], read: Callable[[str], str]
             end = blank.start() if blank else end
         elif number := _NUMBER.search(raw, max(cue.end(), end - 20), end):
             end = number.start()
-        places = _between(_NEW_LINE, raw, cue.end(), end)
-        some = [line for place in places if (line := _line(raw, place, read)).seen]
+        some = _lines(raw, cue.end(), end, _NEW_LINE, read)
         lines += [replace(line, first=not number) for number, line in enumerate(some)]
     escape = escape_text if read is unescape else str
     return TextDocument(raw, list(_segments(raw, lines, LineNumbers(raw), escape)), encoding)
-
-
-def _between(pattern: re.Pattern[str], raw: str, begin: int, end: int) -> Iterator[Place]:
-    for found in pattern.finditer(raw, begin, end):
-        yield begin, found.start()
-        begin = found.end()
-    yield begin, end
 
 
 def _last_field(event: str, fields: int) -> str:
@@ -120,6 +110,15 @@ def _unhard(text: str) -> str:
 
 def _hard(text: str) -> str:
     return re.sub(r"\{(?=[^{}]*\})", "(", text).replace("\u00a0", "\\h")
+
+
+def _lines(raw: str, begin: int, end: int, feed: re.Pattern[str], read: Callable[[str], str]) -> Iterator[_Line]:
+    """The lines between two places in which something is seen."""
+    for found in (*feed.finditer(raw, begin, end), None):
+        line = _line(raw, (begin, found.start() if found else end), read)
+        if line.seen:
+            yield line
+        begin = found.end() if found else end
 
 
 def _line(raw: str, place: Place, read: Callable[[str], str]) -> _Line:
@@ -148,7 +147,7 @@ def _piece(mark: re.Match[str]) -> Piece:
 
 
 def _segments(
-    raw: str, lines: Sequence[_Line], numbers: LineNumbers, escape: Callable[[str], str]
+    raw: str, lines: Iterable[_Line], numbers: LineNumbers, escape: Callable[[str], str]
 ) -> Iterator[Segment]:
     group = list[_Line]()
     for line in lines:
@@ -186,11 +185,11 @@ def _segment(raw: str, lines: Sequence[_Line], numbers: LineNumbers, escape: Cal
     while low < high and high - 1 not in partners and not placed[high - 1][0].text.strip():
         high -= 1
     if low < high:
-        builder = SegmentBuilder(placed[low][1][0])
-        fill(builder, [piece for piece, _ in placed[low:high]])
+        begin, end = placed[low][1][0], placed[high - 1][1][1]
         between = [raw[one.place[1] : other.place[0]] for one, other in pairwise(lines)]
         quote = partial(_break, between, [len(line.seen) for line in lines])
-        yield builder.segment(placed[high - 1][1][1], numbers.of(builder.begin), escape, quote=quote)
+        pieces = (piece for piece, _ in placed[low:high])
+        yield segment_of(pieces, (begin, end), numbers.of(begin), escape, quote, blanks=False)
 
 
 def _break(between: Sequence[str], sizes: Sequence[int], text: str) -> str:

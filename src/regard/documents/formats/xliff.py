@@ -9,9 +9,9 @@ from functools import partial
 from html import unescape
 
 from regard.documents.elements import xml_text
-from regard.documents.inline import Piece, fill, read_marks
+from regard.documents.inline import Piece, read_marks, segment_of
 from regard.documents.markup import Token, attributes, escape_text, tokens
-from regard.documents.segment import LineNumbers, Segment, SegmentBuilder, TextDocument
+from regard.documents.segment import LineNumbers, Segment, TextDocument
 from regard.system.errors import RegardError
 
 UNITS = {"trans-unit": "1", "segment": "2"}
@@ -24,10 +24,7 @@ CODES = {"bpt", "ept", "it", "ph", "ut"}
 BEGINS = {"bpt": ("rid", "id"), "bx": ("rid", "id"), "sc": ("id",), "sm": ("id",)}
 ENDS = {"ept": ("rid", "id"), "ex": ("rid", "id"), "ec": ("startRef",), "em": ("startRef",)}
 """Elements that begin and end what has no element, with the attributes that name it."""
-STATES: dict[str, dict[str, str]] = {
-    "1": {"state": "needs-review-translation", "state-qualifier": "leveraged-mt"},
-    "2": {},
-}
+BY_MODEL = {"state": "needs-review-translation", "state-qualifier": "leveraged-mt"}
 """Attributes of a target that a model wrote; in 2 its segment has the state, ``translated``: nobody reviewed it."""
 OPEN_STATES = {"new", "needs-translation", "initial"}
 """States of a copy of the source in the target's place."""
@@ -118,21 +115,21 @@ def _segment(raw: str, unit: _Unit, numbers: LineNumbers) -> Segment | None:
     if stated.strip() and not (stated == inner and state in OPEN_STATES):
         return None
     begin = unit.tag.begin if unit.version == "2" else target[0].begin if target else source[-1].end
-    builder = SegmentBuilder(begin, unit.keep_space)
-    fill(builder, pieces)
-    end = target[-1].end if target else source[-1].end
-    return builder.segment(end, numbers.of(source[0].begin), escape_text, quote=partial(_put, raw, unit))
+    end, where = target[-1].end if target else source[-1].end, numbers.of(source[0].begin)
+    return segment_of(pieces, (begin, end), where, escape_text, partial(_put, raw, unit), unit.keep_space)
 
 
 def _put(raw: str, unit: _Unit, text: str) -> str:
     """The raw text of a unit from its beginning (2), or from its target (1), to the end of its target."""
     source, target, inner = unit.source, unit.target, _inner(raw, unit.source)
-    space = {key: value for key, value in _attributes(raw, source[0]).items() if key == "xml:space"}
+    values = {key: value for key, value in _attributes(raw, source[0]).items() if key == "xml:space"}
+    values |= BY_MODEL if unit.version == "1" else {}
     name = target[0].name if target else source[0].name.removesuffix("source").removesuffix("seg-") + "target"
-    tag = _with(raw[target[0].begin : target[0].end] if target else f"<{name}>", {**space, **STATES[unit.version]})
+    tag = _with(raw[target[0].begin : target[0].end] if target else f"<{name}>", values)
     before, after = (inner[: len(inner) - len(inner.lstrip())], inner[len(inner.rstrip()) :])
     done = f"{tag.removesuffix('>').removesuffix('/').rstrip()}>{before}{text.strip()}{after}</{name}>"
-    gap = raw[source[-1].end : target[0].begin] if target else _blanks_before(raw, source[0].begin)
+    above = raw[max(0, source[0].begin - 200) : source[0].begin]
+    gap = raw[source[-1].end : target[0].begin] if target else above[len(above.rstrip()) :]
     if unit.version == "1":
         return done if target else gap + done
     begin = _with(raw[unit.tag.begin : unit.tag.end], {"state": "translated"})
@@ -141,11 +138,6 @@ def _put(raw: str, unit: _Unit, text: str) -> str:
 
 def _inner(raw: str, part: Sequence[Token]) -> str:
     return raw[part[0].end : part[-1].begin] if len(part) > 1 else ""
-
-
-def _blanks_before(raw: str, place: int) -> str:
-    before = raw[max(0, place - 200) : place]
-    return before[len(before.rstrip()) :]
 
 
 def _with(tag: str, values: dict[str, str]) -> str:

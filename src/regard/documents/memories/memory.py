@@ -18,6 +18,7 @@ from regard.data.corpora.memories import XmlMemory
 from regard.data.corpora.pairs import open_pairs
 from regard.system.errors import RegardError
 from regard.text.languages import UNKNOWN
+from regard.text.terms import comparable
 
 POSTINGS = 20_000
 """Places of the rarest words of a text that are looked up, about."""
@@ -128,11 +129,6 @@ class _Index:
     def _in(self, word: str) -> NDArray[np.int64]:
         number = self._numbers[word]
         return self._texts_P[self._ends_W[number - 1] if number else 0 : self._ends_W[number]]
-
-
-def comparable(text: str) -> str:
-    """A text as a memory compares it: in composed characters, with a space between words."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def _words(text: str) -> list[str]:

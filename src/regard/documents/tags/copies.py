@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -21,28 +21,21 @@ ALIKE = 0.5
 _AROUND = "\"'«»“”„‚‘’()[]<>.,;:!?…"
 
 
-def find_copies(copy: str, output: str) -> Iterator[Place]:
+def find_copies(copy: str, output: str) -> list[Place]:
     """Where a translation has a copy as a word of its own, with any white space for its white space."""
-    yield from _find(r"\s+".join(map(re.escape, copy.split())), copy, output)
+    return _find(r"\s+".join(map(re.escape, copy.split())), copy, output)
 
 
-def _find(pattern: str, copy: str, output: str) -> Iterator[Place]:
+def _find(pattern: str, copy: str, output: str) -> list[Place]:
     left = r"(?<!\w)" if copy[0].isalnum() else "(?<!%)" if copy[0] == "%" else ""
     right = r"(?!\w)" if copy[-1].isalnum() else ""
-    yield from (found.span() for found in re.finditer(f"{left}{pattern}{right}", output))
-
-
-def _find_divided(copy: str, output: str) -> Iterator[Place]:
-    """Where a translation has a copy with blanks in it, as ``% s``."""
-    known = set(find_copies(copy, output))
-    pattern = r"\s*".join(map(re.escape, "".join(copy.split())))
-    yield from (place for place in _find(pattern, copy, output) if place not in known)
+    return [found.span() for found in re.finditer(f"{left}{pattern}{right}", output)]
 
 
 def lacks(text: str, output: str, kept: Sequence[Place]) -> bool:
     """Whether a translation has something less often than its text keeps it."""
     own = [text[begin:end] for begin, end in kept]
-    return any(len(list(find_copies(one, output))) < own.count(one) for one in set(own))
+    return any(len(find_copies(one, output)) < own.count(one) for one in set(own))
 
 
 def put_copies(text: str, output: str, kept: Sequence[Place], share_JI: Shares | None) -> str:
@@ -54,16 +47,18 @@ def put_copies(text: str, output: str, kept: Sequence[Place], share_JI: Shares |
         kept: the characters of what is kept.
         share_JI: how much the units of the translation belong to those of the text; ``None``: it is not known.
     """
-    left = {text[begin:end]: len(list(find_copies(text[begin:end], output))) for begin, end in kept}
+    known = {text[begin:end]: set(find_copies(text[begin:end], output)) for begin, end in kept}
+    left = {copy: len(places) for copy, places in known.items()}
     found = list[tuple[int, int, str]]()
     for begin, end in kept:
         copy = text[begin:end]
         if left[copy] > 0:
             left[copy] -= 1
             continue
-        places = [*_find_divided(copy, output)]
-        if share_JI is not None and (known := _place(text, output, (begin, end), share_JI)):
-            places.append(known)
+        divided = r"\s*".join(map(re.escape, "".join(copy.split())))  # with blanks in it, as "% s"
+        places = [place for place in _find(divided, copy, output) if place not in known[copy]]
+        if share_JI is not None and (place := _place(text, output, (begin, end), share_JI)):
+            places.append(place)
         free = [one for one in places if not any(one[0] < other[1] and other[0] < one[1] for other in found)]
         if free:
             found.append((*free[0], copy))

@@ -8,7 +8,8 @@ from itertools import accumulate
 import numpy as np
 
 from regard.documents.segment import Place, Tag
-from regard.documents.tags.placement import FAINT, Shares
+from regard.documents.tags.copies import Shares
+from regard.documents.tags.placement import FAINT
 from regard.tasks.translation.align import units_of
 from regard.text.placeholders import SIGNS, plain, signs_of, with_placeholders, words_of
 

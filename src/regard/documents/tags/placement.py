@@ -9,15 +9,14 @@ What is kept is found in the translation as it is written, else it goes where an
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.documents.segment import Place, SegmentTranslation, Tag
-from regard.documents.tags.copies import HALF, find_copies
-from regard.documents.tags.copies import Shares as Shares
+from regard.documents.tags.copies import HALF, Shares, find_copies
 
 Run = tuple[int, int]
 """First unit and end (exclusive)."""
@@ -89,9 +88,8 @@ def place_tags(
     found = _find(draft.text, {source[0][tag.begin : tag.end].strip() for tag in kept})
     units_J, part_OJ = _divide(draft.units_J, sorted(one for some in found.values() for one in some))
     share_JI = part_OJ.T @ draft.share_JI / np.maximum(part_OJ.sum(0), 1e-9)[:, None]
-    atoms = {begin: number for number, (begin, _) in enumerate(units_J)}
     placement = Placement(source[0], draft.text, units_I, units_J, tags, share_JI)
-    placement.choose_kept(found, atoms)
+    placement.choose_kept(found)
     return placement.run(len(tags) if written is None else written)
 
 
@@ -195,9 +193,10 @@ class Placement:
         self._words = set[Run]()
         self._inner: dict[int, tuple[Run, Place]] = {-1: ((0, len(self.units_J)), (0, len(self.target)))}
 
-    def choose_kept(self, found: dict[str, list[Place]], atoms: dict[int, int]) -> None:
+    def choose_kept(self, found: dict[str, list[Place]]) -> None:
         """Give each kept tag the place in the translation that belongs to it most, of those that have its text."""
-        free = {text: [atoms[begin] for begin, _ in some if begin in atoms] for text, some in found.items()}
+        units = {begin: number for number, (begin, _) in enumerate(self.units_J)}
+        free = {text: [units[begin] for begin, _ in some if begin in units] for text, some in found.items()}
         for number, tag in enumerate(self.tags):
             some = free.get(self.source[tag.begin : tag.end].strip()) if tag.kept else None
             if some:
@@ -233,7 +232,8 @@ class Placement:
         own = self._runs[parent] if parent >= 0 else (0, len(self.units_I))
         pairs = [n for n in children if n not in self._places and not self.tags[n].kept and np.diff(self._runs[n])[0]]
         pairs = [number for number in pairs if not self._place_in_word(number, (low, high), taken)]
-        for number in self._by_certainty(pairs, (low, high)):
+        certain = {number: self._gain(number, (low, high))[1] for number in pairs}
+        for number in sorted(pairs, key=lambda number: -certain[number]):
             whole = self._runs[number] == own and not taken
             run = (low, high) if whole else self._best_run(number, _free(taken, low, high))
             if run is not None and run[0] < run[1]:
@@ -254,7 +254,7 @@ class Placement:
         if last - first != 1 or (tag.begin <= begin and end <= tag.end):
             return False
         word, free = self.source[begin:end], _free([one for one in taken if one not in self._words], *run)
-        same = [unit for one in free for unit in range(*one) if self._target_word(unit) == word]
+        same = [unit for one in free for unit in range(*one) if self.target[slice(*self.units_J[unit])] == word]
         if not same:
             return False
         unit = max(same, key=lambda one: self.share_JI[one, first])
@@ -264,15 +264,6 @@ class Placement:
         self._words.add((unit, unit + 1))
         taken.append((unit, unit + 1))
         return True
-
-    def _target_word(self, unit: int) -> str:
-        begin, end = self.units_J[unit]
-        return self.target[begin:end]
-
-    def _by_certainty(self, pairs: list[int], run: Run) -> Iterator[int]:
-        """Pairs, those first that find most of their own."""
-        sums = {number: self._gain(number, run)[1] for number in pairs}
-        yield from sorted(pairs, key=lambda number: -sums[number])
 
     def _best_run(self, number: int, free: Sequence[Run]) -> Run | None:
         found = max((self._gain(number, run) for run in free if run[0] < run[1]), key=lambda one: one[1], default=None)

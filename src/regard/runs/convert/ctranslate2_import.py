@@ -24,8 +24,7 @@ from regard.runs.convert.side_files import FILE, tokenizer_of
 from regard.runs.convert.translator_files import LABEL, MODEL, SOURCE_MODEL, TARGET_MODEL, UNDERSCORED
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
-from regard.text.frame import TextFrame
-from regard.text.language_tokens import LanguageTokens
+from regard.text.language_tokens import LanguageTokens, TextFrame
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from regard.text.tokenizers.tokenizer import END, UNKNOWN

@@ -21,7 +21,7 @@ from regard.runs.convert.hub import FLAG, NUMBERS, POSITIVE, TEXT, WHOLE, Fields
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_token_names
-from regard.text.tokenizers.tokenizer import Tokenizer, parse_document, read_document
+from regard.text.tokenizers.tokenizer import Tokenizer, read_document
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 FILE, SETTINGS, ROLES = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
@@ -90,7 +90,7 @@ def _own_tokenizer(document: Any) -> Tokenizer | None:
         model = {**document["model"], "format": FORMAT}
         added = document["added_tokens"]
         bare = {**document, **dict.fromkeys(("post_processor", "padding", "truncation")), "added_tokens": []}
-        found = Tokenizer(*parse_document({**bare, "model": model}, FILE))
+        found = Tokenizer.of({**bare, "model": model}, FILE)
     except (RegardError, KeyError, TypeError):
         return None
     symbols = _added_to(found)

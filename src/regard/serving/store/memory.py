@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from regard.documents.memories.memory import comparable
 from regard.serving.core import ServiceError
 from regard.serving.store.database import Database, storable
+from regard.text.terms import comparable
 
 MOST = 1_000_000
 """Texts of a memory at most."""

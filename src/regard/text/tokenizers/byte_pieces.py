@@ -432,3 +432,35 @@ class ByteDecoder:
     def finish(self) -> str:
         """U+FFFD for a character that was never completed."""
         return self._decoder.decode(b"", True)
+
+
+class WindowDecoder:
+    """Pieces whose text depends on those before them: a window of ids is decoded again with each new one.
+
+    Args:
+        decode: the text of ids; further ids may only add to it, but for U+FFFD at its end.
+    """
+
+    window = 64
+    kept = 16
+
+    def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
+        self._decode = decode
+        self._ids: list[int] = []
+        self._given = ""
+
+    def feed(self, id: int) -> str:
+        """New text of the window; empty while it ends in an unfinished character."""
+        self._ids.append(id)
+        text = self._decode(self._ids)
+        if text.endswith("\ufffd"):
+            return ""
+        new, self._given = text[len(self._given) :], text
+        if len(self._ids) > self.window:
+            self._ids = self._ids[-self.kept :]
+            self._given = self._decode(self._ids)
+        return new
+
+    def finish(self) -> str:
+        """The rest, if it ends in an unfinished character."""
+        return self._decode(self._ids)[len(self._given) :]

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from regard.config import FORMAT
 from regard.system.errors import RegardError
-from regard.text.lines import replace_surrogates
-from regard.text.tokenizers.byte_pieces import BYTE_OF, Incremental, readable, unspell, word_starts
+from regard.text.tokenizers.byte_pieces import BYTE_OF, readable, unspell, word_starts
 from regard.text.tokenizers.tokenizer import SENTINEL, BaseTokenizer, Encoding, ids_by_number, read_document
 
 Answer = TypeVar("Answer")
@@ -142,7 +141,7 @@ def open_tokenizer(
         RegardError: the library cannot read it, it multiplies texts, or a given symbol is not in it.
     """
     refuse_growth(document, where)
-    plain = _library(_bare(document), where)
+    plain = _library(document, where)
     ids: dict[str, int] = plain.get_vocab(with_added_tokens=True)
     largest = max(ids.values(), default=-1)
     if not ids or largest >= 1 << 24:
@@ -209,25 +208,22 @@ def _rules(held: bytes) -> list[str]:
     return held[begin:].decode().split("\0")
 
 
-def _bare(document: Document) -> Document:
-    """The document without padding and truncation."""
-    model = {key: value for key, value in document["model"].items() if key != KEY}
-    return {**document, "model": model, "padding": None, "truncation": None}
-
-
 def _library(document: Document, where: str) -> tokenizers.Tokenizer:
-    return call_library(lambda: tokenizers.Tokenizer.from_str(json.dumps(document)), where)
+    """The library's tokenizer of a document, without padding and truncation."""
+    model = {key: value for key, value in document["model"].items() if key != KEY}
+    bare = {**document, "model": model, "padding": None, "truncation": None}
+    return call_library(lambda: tokenizers.Tokenizer.from_str(json.dumps(bare)), where)
 
 
-def call_library(question: Callable[[], Answer], where: str) -> Answer:
-    """Call the library; its errors become a RegardError."""
+def call_library(question: Callable[[], Answer], where: str, library: str = "tokenizers") -> Answer:
+    """Call a library; its errors become a RegardError."""
     try:
         return question()
     except BaseException as error:
-        # The library answers some files with a panic, which is no Exception.
+        # That of tokenizers answers some files with a panic, which is no Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise RegardError(f"cannot be read by the tokenizers library: {error}", where) from None
+        raise RegardError(f"cannot be read by the {library} library: {str(error).strip()}", where) from None
 
 
 def _symbols(
@@ -268,7 +264,7 @@ def _template_ids(plain: tokenizers.Tokenizer) -> tuple[tuple[int, ...], tuple[i
 
 def _guard(document: Document, names: set[str]) -> Document:
     """The document with every symbol renamed, so that no text can hold one: a literal ``[MASK]`` stays text."""
-    document = copy.deepcopy(_bare(document))
+    document = copy.deepcopy(document)
     model = document["model"]
 
     def safe(name: str) -> str:
@@ -293,38 +289,6 @@ def step_types(part: object) -> Iterator[str]:
         yield str(part.get("type"))
         for inner in (*(part.get("pretokenizers") or ()), *(part.get("decoders") or ())):
             yield from step_types(inner)
-
-
-class WindowDecoder:
-    """Pieces whose text depends on those before them: a window of ids is decoded again with each new one.
-
-    Args:
-        decode: the text of ids; further ids may only add to it, but for U+FFFD at its end.
-    """
-
-    window = 64
-    kept = 16
-
-    def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
-        self._decode = decode
-        self._ids: list[int] = []
-        self._given = ""
-
-    def feed(self, id: int) -> str:
-        """New text of the window; empty while it ends in an unfinished character."""
-        self._ids.append(id)
-        text = self._decode(self._ids)
-        if text.endswith("\ufffd"):
-            return ""
-        new, self._given = text[len(self._given) :], text
-        if len(self._ids) > self.window:
-            self._ids = self._ids[-self.kept :]
-            self._given = self._decode(self._ids)
-        return new
-
-    def finish(self) -> str:
-        """The rest, if it ends in an unfinished character."""
-        return self._decode(self._ids)[len(self._given) :]
 
 
 class HuggingFaceTokenizer(BaseTokenizer):
@@ -383,7 +347,7 @@ class HuggingFaceTokenizer(BaseTokenizer):
 
     def frame_pair(self, first: str, second: str) -> tuple[list[int], list[int]]:
         """The ids that the file makes of two texts with all symbols, and the segment of each."""
-        found = call_library(lambda: _library(_bare(self._document), self._where).encode(first, second), self._where)
+        found = call_library(lambda: _library(self._document, self._where).encode(first, second), self._where)
         return found.ids, found.type_ids
 
     @cached_property
@@ -393,20 +357,16 @@ class HuggingFaceTokenizer(BaseTokenizer):
         pieces = sum(len(self.encode(text).ids) for text in texts)
         return max(1, len(self.frame_pair(*texts)[0]) - len(self.begin) - pieces - 1)
 
-    def normalise(self, text: str) -> str:
-        """``text`` without lone surrogates; what else the file changes, it changes inside."""
-        return replace_surrogates(text)
-
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """The pieces of each text with their offsets in the text itself, whatever the file makes of its characters."""
-        normal = [replace_surrogates(text) for text in texts]
+        normal = [self.normalise(text) for text in texts]
         guarded = [text.replace(GUARD, "\ufffd") for text in normal]
         found = call_library(lambda: self._core.encode_batch(guarded, add_special_tokens=False), self._where)
         return [Encoding(one.ids, one.offsets, text) for one, text in zip(found, normal, strict=True)]
 
     def ids_batch(self, texts: Sequence[str], ended: bool = False) -> list[NDArray[np.int64]]:
         """The ids alone of each text, its end last where ``ended``; the fastest way in."""
-        normal = [replace_surrogates(text).replace(GUARD, "\ufffd") for text in texts]
+        normal = [self.normalise(text).replace(GUARD, "\ufffd") for text in texts]
         found = call_library(lambda: self._core.encode_batch_fast(normal, add_special_tokens=False), self._where)
         end = [self.end] if ended else []
         return [np.array(one.ids + end, dtype=np.int64) for one in found]
@@ -419,17 +379,10 @@ class HuggingFaceTokenizer(BaseTokenizer):
         spoken = [id for id in ids if id < self.size and self.names[id] and id not in self._special]
         return call_library(lambda: self._core.decode(spoken, skip_special_tokens=False), self._where)
 
-    def incremental(self) -> Incremental:
-        """A reader that turns ids into text one by one."""
-        return WindowDecoder(self.decode)
-
     def piece(self, id: int) -> str:
         """A piece as people read it: byte-level ones as ours, others as the file names them."""
-        if id == self.start:
-            return "<start>"
-        name = self.names[id]
-        if self._held is None or id in self._special:
-            return name or f"<{id}>"
+        if self._held is None or id == self.start or id in self._special:
+            return super().piece(id)
         return readable(self._held[id])
 
     def is_byte(self, id: int) -> bool:

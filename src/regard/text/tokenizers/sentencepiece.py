@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from regard.config import FORMAT
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.text.lines import replace_surrogates
-from regard.text.tokenizers.byte_pieces import ChunkCounter, Incremental, unspell
-from regard.text.tokenizers.hugging_face import WindowDecoder
+from regard.text.tokenizers.byte_pieces import ChunkCounter, unspell
+from regard.text.tokenizers.hugging_face import call_library
 from regard.text.tokenizers.tokenizer import (
     END,
     SENTINEL,
@@ -98,6 +97,8 @@ class SentencePieceTokenizer(BaseTokenizer):
         RegardError: the library cannot read it, a name comes twice or is missing, or nothing ends a text.
     """
 
+    model: bytes
+
     def __init__(
         self,
         model: bytes,
@@ -147,12 +148,7 @@ class SentencePieceTokenizer(BaseTokenizer):
         self._ends_words = self._call(lambda: core.normalize("a")).endswith("▁")
 
     def _call(self, question: Callable[[], Answer]) -> Answer:
-        """Ask the library; its errors become a RegardError."""
-        try:
-            return question()
-        except Exception as error:
-            why = str(error).strip()
-            raise RegardError(f"cannot be read by the sentencepiece library: {why}", self._where) from None
+        return call_library(question, self._where, "sentencepiece")
 
     def _find(self, ids: Mapping[str, int], usual: Sequence[str]) -> int:
         """The id of the first of these names that there is."""
@@ -197,18 +193,14 @@ class SentencePieceTokenizer(BaseTokenizer):
     @cached_property
     def content(self) -> bytes:  # type: ignore[override]
         """The file: the model as it came, in letters, and the names of ids."""
-        model = base64.b64encode(self.model or b"").decode()
+        model = base64.b64encode(self.model).decode()
         held = {"format": FORMAT, "model": model, "names": self._given and list(self._given), "symbols": self._symbols}
         held |= {"begin": self._begin} if self._begin else {}
         return (json.dumps({KEY: held}, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
-    def normalise(self, text: str) -> str:
-        """``text`` without lone surrogates; what else the model changes, it changes inside."""
-        return replace_surrogates(text)
-
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """The pieces of each text with their offsets in the text itself, whatever the model makes of its characters."""
-        normal = [replace_surrogates(text) for text in texts]
+        normal = [self.normalise(text) for text in texts]
         found = self._call(lambda: self._core.encode(normal, return_type="offset_mapping", num_threads=1))
         return [
             Encoding([self._ids[id] for id in one["ids"]], one["offsets"], text)
@@ -217,7 +209,7 @@ class SentencePieceTokenizer(BaseTokenizer):
 
     def ids_batch(self, texts: Sequence[str], ended: bool = False) -> list[NDArray[np.int64]]:
         """The ids alone of each text, ``</s>`` last where ``ended``; the fastest way in."""
-        normal = [replace_surrogates(text) for text in texts]
+        normal = [self.normalise(text) for text in texts]
         found = self._call(lambda: self._core.encode(normal, return_type="numpy", num_threads=1))
         ids_T = self._ids_V[np.concatenate([np.zeros(0, np.int32), *found])]
         ends = [*accumulate(map(len, found))]
@@ -263,7 +255,7 @@ class SentencePieceTokenizer(BaseTokenizer):
         pieces = range(self._core.piece_size())
         scores = dict(zip(self._core.id_to_piece([*pieces]), self._core.get_score([*pieces]), strict=True))
         ranks, least = all(map(float.is_integer, scores.values())), min(scores.values())
-        model, names, held = self.model or b"", [*self.names, *rows], {*self.names, *rows}
+        model, names, held = self.model, [*self.names, *rows], {*self.names, *rows}
         for left, right in learn_further(self.names, words, count)[1]:
             if (piece := left + right) in scores:
                 continue
@@ -276,15 +268,7 @@ class SentencePieceTokenizer(BaseTokenizer):
 
     def with_names(self, names: Sequence[str]) -> SentencePieceTokenizer:
         """The same model with these names of ids."""
-        return SentencePieceTokenizer(self.model or b"", names, self._symbols, self._where, self._begin)
-
-    def incremental(self) -> Incremental:
-        """A reader that turns ids into text one by one."""
-        return WindowDecoder(self.decode)
-
-    def piece(self, id: int) -> str:
-        """A piece as the model names it."""
-        return "<start>" if id == self.start else self.names[id] or f"<{id}>"
+        return SentencePieceTokenizer(self.model, names, self._symbols, self._where, self._begin)
 
     def is_byte(self, id: int) -> bool:
         """Whether a piece is the sign of a character the vocabulary does not know."""

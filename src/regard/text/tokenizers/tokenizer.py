@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from tokenizers import models, pre_tokenizers, trainers
 from regard.config import FORMAT
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
+from regard.text.lines import replace_surrogates
 from regard.text.tokenizers import byte_pieces
 from regard.text.tokenizers.byte_pieces import ALPHABET, ChunkCounter, Normalisation, Units, assemble, normaliser
 
@@ -46,16 +47,6 @@ SENTINEL = re.compile(r"<extra_([0-9]+)>")
 """Symbols of tasks: before a text that is read as a whole, for a hidden word, for each span that was taken out."""
 
 
-class Parts(NamedTuple):
-    """Parsed contents of our file: the arguments of :class:`regard.text.tokenizers.tokenizer.Tokenizer`."""
-
-    vocabulary: list[str]
-    merges: list[tuple[str, str]]
-    normalisation: Normalisation
-    units: Units
-    lowercase: bool
-
-
 def read_document(path: Path | str) -> Any:
     """The JSON of a tokenizer's file.
 
@@ -63,32 +54,6 @@ def read_document(path: Path | str) -> Any:
         RegardError: the file is missing, too large, or no JSON.
     """
     return disk.json_of(path, "tokenizer file")
-
-
-def parse_document(document: Any, where: str) -> Parts:
-    """The parts of one of our files, each entry looked at before the library sees it.
-
-    Raises:
-        RegardError: it is damaged, newer, or not one of ours.
-    """
-    try:
-        model = document["model"]
-        if isinstance(model.get("format"), int) and model["format"] > FORMAT:
-            found = model["format"]
-            raise RegardError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", where)
-        vocabulary = sorted(model["vocab"], key=model["vocab"].__getitem__)
-        merges = [(left, right) for left, right in model["merges"]]
-        known = [key for key, written in _NORMALISERS.items() if written == document["normalizer"]]
-        units = [unit for unit, written in _SPLITTERS.items() if written == document["pre_tokenizer"]]
-        ours = _fits(vocabulary, merges, model["vocab"]) and bool(known) and bool(units)
-        whole = bool(model.get("ignore_merges"))  # pieces have merges, characters have none
-        ours = ours and document["added_tokens"] == [] and whole == (units[0] == "characters")
-        ours = ours and (not whole or model["merges"] == [])
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        ours = False
-    if not ours:
-        raise RegardError("is damaged, or no tokenizer of Regard; learn it again with `regard train`", where)
-    return Parts(vocabulary, merges, known[0][0], units[0], known[0][1])
 
 
 def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, int]) -> bool:
@@ -115,12 +80,15 @@ class Encoding:
 
 
 class BaseTokenizer(ABC):
-    """What our tokenizer and Hugging Face's have in common.
+    """What our tokenizer, Hugging Face's and SentencePiece have in common.
 
     Encoding never adds a symbol, and a symbol's name in a text stays text.
     """
 
+    names: Sequence[str]
+    """Of each id; a row without a name has an empty one."""
     size: int
+    start: int
     content: bytes
     """The bytes that :meth:`save` writes."""
     ordinary: NDArray[np.int64]
@@ -163,6 +131,10 @@ class BaseTokenizer(ABC):
     def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
         """Which of these pieces, none of which stands alone, begin a word."""
 
+    def normalise(self, text: str) -> str:
+        """``text`` without lone surrogates; what else a foreign file changes, it changes inside."""
+        return replace_surrogates(text)
+
     def encode(self, text: str) -> Encoding:
         """The pieces of ``text`` with their offsets."""
         return self.encode_batch([text])[0]
@@ -170,6 +142,14 @@ class BaseTokenizer(ABC):
     def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
         """The text of each sequence of pieces."""
         return [self.decode(ids) for ids in batch]
+
+    def incremental(self) -> byte_pieces.Incremental:
+        """A reader that turns ids into text one by one; its outputs together equal :meth:`decode` of all ids."""
+        return byte_pieces.WindowDecoder(self.decode)
+
+    def piece(self, id: int) -> str:
+        """A piece as people read it."""
+        return "<start>" if id == self.start else self.names[id] or f"<{id}>"
 
     def word_starts(self, ids: Iterable[int]) -> NDArray[np.bool_]:
         """Which of these tokens begin a word; a symbol counts as a word.
@@ -290,8 +270,7 @@ class Tokenizer(BaseTokenizer):
 
     def words(self, text: str) -> list[str]:
         """The words within which pieces are merged, written in byte letters, in order."""
-        splitter = self._core.pre_tokenizer
-        return [word for word, _ in splitter.pre_tokenize_str(self.normalise(text))] if splitter else []
+        return [word for word, _ in self._core.pre_tokenizer.pre_tokenize_str(self.normalise(text))]
 
     def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
         return byte_pieces.word_starts([self._bytes[id] for id in ids], self._words)
@@ -306,7 +285,7 @@ class Tokenizer(BaseTokenizer):
             raise RegardError(f"one is not below the vocabulary's {self.size} pieces", "ids") from None
 
     def incremental(self) -> byte_pieces.Incremental:
-        """Incremental decoder; its outputs together equal :meth:`decode` of all ids."""
+        """As every tokenizer's, byte by byte."""
         return byte_pieces.ByteDecoder(lambda id: b"" if id == self.start else self._bytes[id])
 
     def piece(self, id: int) -> str:
@@ -328,13 +307,39 @@ class Tokenizer(BaseTokenizer):
         return models.BPE(ids, list(self.merges), ignore_merges=whole)
 
     @classmethod
+    def of(cls, document: Any, where: str) -> Tokenizer:
+        """The tokenizer of one of our files, each entry looked at before the library sees it.
+
+        Raises:
+            RegardError: it is damaged, newer, or not one of ours.
+        """
+        try:
+            model = document["model"]
+            if isinstance(found := model.get("format"), int) and found > FORMAT:
+                message = f"format {found} was written by a newer Regard; this one reads format {FORMAT}"
+                raise RegardError(message, where)
+            vocabulary = sorted(model["vocab"], key=model["vocab"].__getitem__)
+            merges = [(left, right) for left, right in model["merges"]]
+            known = [key for key, written in _NORMALISERS.items() if written == document["normalizer"]]
+            units = [unit for unit, written in _SPLITTERS.items() if written == document["pre_tokenizer"]]
+            ours = _fits(vocabulary, merges, model["vocab"]) and bool(known) and bool(units)
+            whole = bool(model.get("ignore_merges"))  # pieces have merges, characters have none
+            ours = ours and document["added_tokens"] == [] and whole == (units[0] == "characters")
+            ours = ours and (not whole or model["merges"] == [])
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            ours = False
+        if not ours:
+            raise RegardError("is damaged, or no tokenizer of Regard; learn it again with `regard train`", where)
+        return cls(vocabulary, merges, known[0][0], units[0], known[0][1])
+
+    @classmethod
     def load(cls, path: Path | str) -> Tokenizer:
         """The tokenizer that :meth:`save` wrote.
 
         Raises:
             RegardError: the file is missing, too large, damaged, or not one of ours.
         """
-        return cls(*parse_document(read_document(path), str(path)))
+        return cls.of(read_document(path), str(path))
 
 
 def ids_by_number(ids: Mapping[str, int], pattern: re.Pattern[str]) -> tuple[int, ...]:

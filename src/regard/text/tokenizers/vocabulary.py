@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from regard.system import disk
 from regard.system.errors import RegardError
@@ -23,10 +23,9 @@ from regard.text.confidence import (
     read_doubted_below,
     read_seen_words,
 )
-from regard.text.frame import FRAME, PLAIN, TextFrame, read_frame
-from regard.text.language_tokens import LANGUAGES, LanguageTokens, read_languages
+from regard.text.language_tokens import FRAME, LANGUAGES, PLAIN, LanguageTokens, TextFrame, read_frame, read_languages
 from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
-from regard.text.tokenizers.tokenizer import Tokenizer, extend, learn_counted, parse_document, read_document
+from regard.text.tokenizers.tokenizer import Tokenizer, extend, learn_counted, read_document
 
 if TYPE_CHECKING:
     from regard.text.language_ngrams import LanguageNgrams
@@ -79,7 +78,7 @@ def read_tokenizer(path: Path | str) -> AnyTokenizer:
         return SentencePieceTokenizer.of(document, str(path))
     model = document.get("model")
     if not isinstance(model, dict) or "format" in model:
-        return Tokenizer(*parse_document(document, str(path)))
+        return Tokenizer.of(document, str(path))
     from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 
     return HuggingFaceTokenizer(document, where=str(path))
@@ -177,23 +176,19 @@ class Vocabularies:
             RegardError: no tokenizer is there, or one is damaged.
         """
         folder = Path(folder)
-        more: tuple[Any, ...] = (read_seen_words(folder), read_doubted_below(folder), read_calibration(folder))
-        more += (languages := read_languages(folder), read_frame(folder), _read_ngrams(folder / NGRAMS))
+        seen, below, calibration = read_seen_words(folder), read_doubted_below(folder), read_calibration(folder)
+        languages, frame, ngrams = read_languages(folder), read_frame(folder), _read_ngrams(folder / NGRAMS)
         joint = (folder / TOKENIZER).exists()
         if not joint and not (folder / SOURCE).exists():
             raise RegardError(f"holds neither {TOKENIZER} nor {SOURCE}; is it a model folder?", str(folder))
         source = read_tokenizer(folder / (TOKENIZER if joint else SOURCE))
         target = source if joint else read_tokenizer(folder / TARGET)
-        _refuse_outside(languages, (source.size, target.size), str(folder / LANGUAGES))
-        more += (_read_shortlist(folder / SHORTLIST, (source.size, target.size)), read_terms(folder))
-        return cls(source, target, joint, *more)
-
-
-def _refuse_outside(languages: LanguageTokens | None, sizes: tuple[int, int], where: str) -> None:
-    """Refuse tokens of languages that are not in the vocabularies that they are used with."""
-    size = min(sizes) if languages and languages.begins else sizes[0]
-    if languages and not all(0 <= id < size for id in languages.ids.values()):
-        raise RegardError(f"is damaged: a token of a language is not among {size:,} pieces", where)
+        size = min(source.size, target.size) if languages and languages.begins else source.size
+        if languages and not all(0 <= id < size for id in languages.ids.values()):
+            message = f"is damaged: a token of a language is not among {size:,} pieces"
+            raise RegardError(message, str(folder / LANGUAGES))
+        shortlist, terms = _read_shortlist(folder / SHORTLIST, (source.size, target.size)), read_terms(folder)
+        return cls(source, target, joint, seen, below, calibration, languages, frame, ngrams, shortlist, terms)
 
 
 def _read_ngrams(path: Path) -> LanguageNgrams | None:

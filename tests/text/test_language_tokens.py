@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.system.errors import RegardError
-from regard.text.frame import FRAME, PLAIN, TextFrame, read_frame
+from regard.text.language_tokens import FRAME, PLAIN, TextFrame, read_frame
 from tests.refusals import refused
 
 
