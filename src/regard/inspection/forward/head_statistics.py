@@ -42,7 +42,6 @@ class HeadStatistics:
         queries_F: over how many queries; ``texts_F``: of how many texts.
     """
 
-    kind: Kind
     metrics: HeadMetrics
     mean_LHF: Floats
     low_LHF: Floats
@@ -113,10 +112,10 @@ def head_statistics(
         seed: of the bootstrap.
         metrics: what was counted.
     """
-    return {kind: _statistics(kind, metrics, [one[kind] for one in texts], seed) for kind in texts[0]}
+    return {kind: _statistics(metrics, [one[kind] for one in texts], seed) for kind in texts[0]}
 
 
-def _statistics(kind: Kind, metrics: HeadMetrics, texts: Sequence[HeadCounts], seed: int) -> HeadStatistics:
+def _statistics(metrics: HeadMetrics, texts: Sequence[HeadCounts], seed: int) -> HeadStatistics:
     sum_NLHF = np.stack([one.sum_LHF for one in texts])
     chance_NF, queries_NF = (np.stack([getattr(one, name) for one in texts]) for name in ("chance_F", "queries_F"))
     number, layers, heads, names = sum_NLHF.shape
@@ -135,7 +134,7 @@ def _statistics(kind: Kind, metrics: HeadMetrics, texts: Sequence[HeadCounts], s
     mean_LHF, chance_F = (_ratio(sums.sum(0), queries_F) for sums in (sum_NLHF, chance_NF))
     low, high, excess_low, excess_high = ends.reshape(4, layers, heads, names)
     counted = queries_F.astype(np.int64), (queries_NF > 0).sum(0)
-    return HeadStatistics(kind, metrics, mean_LHF, low, high, excess_low, excess_high, chance_F, *counted)
+    return HeadStatistics(metrics, mean_LHF, low, high, excess_low, excess_high, chance_F, *counted)
 
 
 def _ratio(value: Floats, count: Floats) -> Floats:
