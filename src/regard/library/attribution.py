@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.inspection.folders.models import LoadedModel, Models
-from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.outputs import piece_scores
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import ModelInputs, Token, piece, words
 from regard.inspection.forward.text_windows import fit_request
@@ -311,12 +311,12 @@ def _first_difference(one: Sequence[int], other: Sequence[int]) -> int:
 
 def _most_probable(given: OutputRequest, seen: ModelInputs, place: int) -> int:
     """The most probable piece at a place."""
-    task, scores = seen.task, PIECE_SCORES[seen.task.info.writes]
+    task = seen.task
     assert reads_text(task)
     row = place - int(task.info.writes == "continuation")
 
     def best(hidden_TD: Tensor) -> int:
-        return most_probable_piece(task, scores(task.model, hidden_TD)[row])
+        return most_probable_piece(task, piece_scores(task, hidden_TD)[row])
 
     return read_ablated(seen, given.asked.changes, best)
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from regard.inspection.forward.record import ModelInputs
+from regard.inspection.forward.record import ModelInputs, one_sequence
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -197,11 +197,11 @@ def run(seen: ModelInputs, modules: Mapping[str, nn.Module], points: list[str]) 
     import torch
 
     from regard.models.captured_attention import evaluating
-    from regard.nn import Sequences, hooks
+    from regard.nn import hooks
 
     model: Any = seen.task.model
     with torch.inference_mode(), evaluating(model), passing(modules) as heard, hooks.capture(points) as found:
         hidden_TD = seen.run()
         if hasattr(model, "head") and "pool" not in seen.task.recipe.model.attention:  # else it ran with the pass
-            model.head(hidden_TD, Sequences.end_to_end([len(hidden_TD)], hidden_TD.device))
+            model.head(hidden_TD, one_sequence(hidden_TD))
     return hidden_TD, {**heard, **{point: torch.cat(some) for point, some in found.items()}}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from regard.inspection.folders.models import LoadedModel, Models
 from regard.inspection.forward import outputs
-from regard.inspection.forward.outputs import PIECE_SCORES, Candidate, beam_search, candidates, prepare_search, scores
+from regard.inspection.forward.outputs import PIECES, Candidate, beam_search, candidates, prepare_search, scores
 from regard.inspection.forward.record import (
     AttentionRecord,
     ModelInputs,
@@ -115,7 +115,7 @@ def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPas
         assert reads_text(task)
         words, output = task.unseen_words(record.source_text), _output(models, loaded, asked)
         unseen = None if words is None else tuple(words)
-        if task.info.writes not in PIECE_SCORES:
+        if task.info.writes not in PIECES:
             return ForwardPass(record, output, unseen=unseen)
         score_TV = scores(replace(seen, run=lambda: hidden[0]))  # reuse what is already computed
         said, shares = candidates(task, score_TV), probabilities(seen, score_TV)

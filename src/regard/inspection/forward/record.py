@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.models.inputs import Tokens
+    from regard.nn.layout import Sequences
     from regard.tasks.images.classifier import Image, ImageClassification
     from regard.tasks.protocols import SingleTextModel, TargetWriter, Task, TextModel, TextWriter
     from regard.tasks.text.task import Read
@@ -112,6 +113,13 @@ class ModelInputs:
     run: Callable[[], Tensor]
     read_ids: tuple[int, ...] = ()
     written_ids: tuple[int, ...] = ()
+
+
+def one_sequence(rows: Tensor) -> Sequences:
+    """All rows as one sequence."""
+    from regard.nn.layout import Sequences
+
+    return Sequences.end_to_end([len(rows)], rows.device)
 
 
 def text_inputs(task: Task, source_text: str, target: Target = None) -> ModelInputs:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import inputs_of
-from regard.inspection.forward.record import KINDS, ModelInputs
+from regard.inspection.forward.record import KINDS, ModelInputs, one_sequence
 from regard.inspection.requests import (
     AblationRequest,
     Answer,
@@ -84,7 +84,7 @@ def input_attribution(
         if isinstance(against, str):
             other = explained_score(seen, place, against)
         else:
-            if seen.task.info.writes not in PIECE_SCORES or place is None:
+            if seen.task.info.writes not in PIECES or place is None:
                 raise UsageError("this model predicts labels; name one of them", "against")
             assert reads_text(seen.task)
             if against >= (size := seen.task.target_tokenizer.size):
@@ -175,7 +175,7 @@ def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> 
         if place is not None:
             raise UsageError("this model predicts nothing for a single token; name a label", "place")
         return _class(seen, label)
-    if writes not in (*PIECE_SCORES, "tags"):
+    if writes not in (*PIECES, "tags"):
         raise UsageError("this model predicts nothing that could be explained", "model")
     if place is None or place >= len(seen.written):
         raise UsageError(f"a token is named by its place, from 0 to {len(seen.written) - 1}", "place")
@@ -210,7 +210,7 @@ def piece_score(seen: ModelInputs, place: int, id: int | None = None) -> Score:
     chosen = [] if id is None else [id]
 
     def score(hidden_TD: Tensor) -> Tensor:
-        score_V = PIECE_SCORES[task.info.writes](task.model, hidden_TD)[row].double()
+        score_V = piece_scores(task, hidden_TD)[row].double()
         if not chosen:
             chosen.append(most_probable_piece(task, score_V))
         return score_V.log_softmax(0)[chosen[0]]
@@ -235,7 +235,7 @@ def pieces_score(seen: ModelInputs, places: Sequence[int]) -> Score:
     rows, ids = [place - behind for place in places], [seen.written_ids[place] for place in places]
 
     def score(hidden_TD: Tensor) -> Tensor:
-        score_RV = PIECE_SCORES[task.info.writes](task.model, hidden_TD)[rows].double()
+        score_RV = piece_scores(task, hidden_TD)[rows].double()
         return score_RV.log_softmax(1)[range(len(ids)), ids].sum()
 
     return score
@@ -256,7 +256,7 @@ def _class(seen: ModelInputs, label: str | None) -> Score:
     added_C = task.ngram_scores([np.array(seen.read_ids)])[0] if labels_texts(task) else np.zeros(1)
 
     def score(hidden_TD: Tensor) -> Tensor:
-        score_C = task.model.head(hidden_TD, _whole(hidden_TD))[0].double()
+        score_C = task.model.head(hidden_TD, one_sequence(hidden_TD))[0].double()
         score_C = score_C + score_C.new_tensor(added_C)
         if section.kind == "regression":
             return score_C[0] / assets.fitted.temperature + assets.fitted.shift
@@ -289,7 +289,7 @@ def _tag(seen: ModelInputs, place: int, label: str | None) -> Score:
         places_R, lengths_R = (torch.tensor(side, device=device) for side in (starts, lengths))
         pieces = Sequences(places_R, lengths_R, len(starts), max(lengths), len(hidden_TD))
         score_RC = head.words(hidden_TD, pieces).double()
-        together = _whole(score_RC)
+        together = one_sequence(score_RC)
         if not chosen:
             chosen.append(int(head.chain.decode(score_RC, together)[word]))
         return _tag_log_probability(head.chain, score_RC / task.assets.fitted.temperature, together, word, chosen[0])
@@ -336,13 +336,6 @@ def _label_index(labels: tuple[str, ...], label: str | None) -> list[int]:
     if label is not None and label not in labels:
         raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", "label")
     return [] if label is None else [labels.index(label)]
-
-
-def _whole(rows: Tensor) -> Sequences:
-    """All rows as one sequence."""
-    from regard.nn.layout import Sequences
-
-    return Sequences.end_to_end([len(rows)], rows.device)
 
 
 def is_number(task: Task) -> bool:

@@ -16,7 +16,7 @@ from regard.config.families import Recurrent
 from regard.inspection.folders.facts import positions_of
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.boxes import SUB_LAYERS, Box, CapturedOutputs, Key, boxes_of, parameter_counts, run
-from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import ModelInputs, piece
 from regard.inspection.requests import Answer, Code, Place, Request, Whole, check_finite, question
@@ -266,7 +266,7 @@ def _output(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> t
     model: Any = task.model
     head = getattr(model, "head", None)
     hidden_TD, found = run(seen, {} if head is None else {"head": head}, [])
-    score_V = PIECE_SCORES[task.info.writes](model, hidden_TD)[token].double()
+    score_V = piece_scores(task, hidden_TD)[token].double()
     x_D = hidden_TD[token] if head is None else found["head"].leaving()[token]
     bias_V = getattr(model, "output_bias", None) if head is None else head.bias
     table: Any = model.output if head is None else head.output
@@ -275,7 +275,7 @@ def _output(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> t
 
 def _head(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
     """The same of classes: of a text, an image or a token; of a head without classes the text's vector."""
-    if seen.task.info.writes in PIECE_SCORES:
+    if seen.task.info.writes in PIECES:
         return _output(seen, boxes, key, token)
     head: Any = boxes[key].module
     if not hasattr(head, "classes"):

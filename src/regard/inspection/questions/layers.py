@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from regard.config.families import Recurrent
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.boxes import SUB_LAYERS
-from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import Kind, ModelInputs, piece
 from regard.inspection.requests import Answer, Number, Place, Request, check_finite, question
@@ -215,7 +215,7 @@ def layers_of(models: Models, asked: Request, stack: str = "") -> Answer:
         "parts": [[one.layer, one.part] for one in found],
         "lens": None,
     }
-    if stack == there[-1] and loaded.task.info.writes in PIECE_SCORES:
+    if stack == there[-1] and loaded.task.info.writes in PIECES:
         lens, more = _lens(seen, [one.after_TD for one in found if one.part == "feedforward"], stack)
         values["lens"], arrays = lens, arrays | more
     return values, {name: array.astype(np.float32) for name, array in arrays.items()}
@@ -229,12 +229,12 @@ def _lens(seen: ModelInputs, streams: list[Tensor], stack: str) -> tuple[list[li
 
     task = seen.task
     assert reads_text(task)
-    score, final = PIECE_SCORES[task.info.writes], getattr(task.model, stack).final
+    final = getattr(task.model, stack).final
     with torch.inference_mode(), evaluating(task.model):
         best, own, rank, names = [], [], [], []
         said_T = None
         for stream_TD in reversed(streams):
-            probability_TV = score(task.model, final(stream_TD)).double().softmax(1)
+            probability_TV = piece_scores(task, final(stream_TD)).double().softmax(1)
             high_T, ids_T = probability_TV.max(1)
             said_T = ids_T if said_T is None else said_T
             said_T1 = probability_TV.gather(1, said_T[:, None])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.inspection.folders.models import LoadedModel, Models
-from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import ForwardPass, bytes_of, forward_pass, inputs_of
 from regard.inspection.forward.record import (
     AttentionRecord,
@@ -324,7 +324,7 @@ def _losses(seen: ModelInputs, without: AblationRequest, kind: Kind, rows: Seque
 
 def _probability_reader(seen: ModelInputs, rows: Sequence[_Row]) -> Read:
     """A function from ``hidden_TD`` of a pass to the probability of each row's prediction."""
-    if seen.task.info.writes in PIECE_SCORES:
+    if seen.task.info.writes in PIECES:
         return _piece_probabilities(seen, [row.places for row in rows])
     places = [row.places[0] if row.places else None for row in rows]
     scores = {place: explained_score(seen, place, None) for place in places}
@@ -344,7 +344,7 @@ def _piece_probabilities(seen: ModelInputs, places: Sequence[Sequence[int]]) -> 
     def read(hidden_TD: Tensor) -> Floats:
         import torch
 
-        score_TV = PIECE_SCORES[task.info.writes](task.model, hidden_TD).double()
+        score_TV = piece_scores(task, hidden_TD).double()
         if fills_words(task):
             for place in (place for place, id in enumerate(ids) if id == task.mask):
                 ids[place] = most_probable_piece(task, score_TV[place])
