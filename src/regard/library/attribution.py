@@ -25,13 +25,12 @@ from regard.inspection.questions.attribution import (
     attribute,
     difference,
     explained_score,
-    integrate,
     most_probable_piece,
     piece_score,
     pieces_score,
     read_ablated,
 )
-from regard.inspection.requests import Request, check_finite
+from regard.inspection.requests import Request
 from regard.library.attention import TokenLabels
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import fills_words, reads_text
@@ -124,12 +123,8 @@ def attribution(given: OutputRequest, method: Method, passes: int) -> Attributio
         raise UsageError(f"{passes!r} is no number from {LEAST} to {MOST:,}", "passes")
     outputs = {"text": _of_text, "continuation": _of_continuation, "words": _of_gap}
     explained, changes = outputs.get(given.loaded.task.info.writes, _of_label)(given), given.asked.changes
-    seen, baseline = explained.seen, None
-    if method == "integrated_gradients":
-        score, baseline, shares = integrate(seen, changes, explained.score, passes)
-    else:
-        score, shares = attribute(seen, changes, explained.score)
-    check_finite(np.array([score, baseline or 0.0]), *shares.values())
+    seen = explained.seen
+    score, baseline, shares = attribute(seen, changes, explained.score, method, passes)
     image = seen.task.info.reads == "image"
     source = _token_shares(seen.source, seen.source_text, shares["source"], image)
     target = _token_shares(seen.target, seen.target_text, shares["target"], image) if "target" in shares else None

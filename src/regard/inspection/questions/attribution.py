@@ -78,7 +78,7 @@ def input_attribution(
         UsageError: there is no such output.
         RegardError: the model computes NaN or infinite values.
     """
-    seen, baseline = inputs_of(models, models.load_for(asked), asked), None
+    seen = inputs_of(models, models.load_for(asked), asked)
     score_of = explained_score(seen, place, label)
     if against is not None:
         if isinstance(against, str):
@@ -91,13 +91,8 @@ def input_attribution(
                 raise UsageError(f"a piece is named by its number, from 0 to {size - 1}", "against")
             other = piece_score(seen, place, against)
         score_of = difference(score_of, other)
-    if method == "integrated_gradients":
-        score, baseline, shares = integrate(seen, asked.changes, score_of, affordable_passes(seen))
-    else:
-        score, shares = attribute(seen, asked.changes, score_of)
-    check_finite(np.array([score, baseline or 0.0]), *shares.values())
-    values = {"score": score, "baseline": baseline}
-    return values, {name: share.astype(np.float32) for name, share in shares.items()}
+    score, baseline, shares = attribute(seen, asked.changes, score_of, method, affordable_passes(seen))
+    return {"score": score, "baseline": baseline}, {name: share.astype(np.float32) for name, share in shares.items()}
 
 
 def difference(one: Score, other: Score) -> Score:
@@ -113,12 +108,27 @@ def affordable_passes(seen: ModelInputs) -> int:
     return min(AT_ONCE, max(FEWEST, int(WORK / size)))
 
 
-def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tuple[float, Shares]:
+def attribute(
+    seen: ModelInputs, without: AblationRequest, score: Score, method: Method, passes: int
+) -> tuple[float, float | None, Shares]:
     """A score and its attribution to the ``source`` tokens, and for an encoder-decoder to the ``target`` tokens.
 
     The model is changed inside of what is followed backwards: an embedding is watched before anything is taken away.
+    Of integrated gradients the shares of all tokens of all sides add up to the difference of the score and the one
+    where all embeddings are zero.
+
+    Args:
+        seen: a scene; ``without``: what the model does without; ``score``: what is explained.
+        method: how.
+        passes: as of :func:`~regard.models.captured_attention.integrated_gradients`.
+
+    Returns:
+        The score, of integrated gradients also that where all embeddings are zero, and the shares of each side.
+
+    Raises:
+        RegardError: the model computes NaN or infinite values.
     """
-    from regard.models.captured_attention import gradient_times_input
+    from regard.models.captured_attention import gradient_times_input, integrated_gradients
 
     task, told = seen.task, list[float]()
 
@@ -129,31 +139,15 @@ def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tupl
         return found
 
     stacks = task.recipe.model.info.stacks
-    shares = {side: gradient_times_input(task.model, stack, run) for side, stack in stacks.items()}
-    return told[0], {side: share.detach().cpu().numpy() for side, share in shares.items()}
-
-
-def integrate(seen: ModelInputs, without: AblationRequest, score: Score, passes: int) -> tuple[float, float, Shares]:
-    """A score, the score where all embeddings are zero, and integrated gradients of the tokens of each side.
-
-    The shares of all tokens of all sides add up to the difference of the two scores.
-
-    Args:
-        seen, without, score: as of :func:`attribute`.
-        passes: as of :func:`~regard.models.captured_attention.integrated_gradients`.
-    """
-    from regard.models.captured_attention import integrated_gradients
-
-    task = seen.task
-
-    def run() -> Tensor:
-        with without.ablations.apply(task.recipe.model):
-            return score(seen.run())
-
-    stacks = task.recipe.model.info.stacks
-    whole = read_ablated(seen, without, lambda hidden_TD: float(score(hidden_TD)))
-    baseline, shares = integrated_gradients(task.model, tuple(stacks.values()), run, passes)
-    return whole, baseline, {side: shares[stack].detach().cpu().numpy() for side, stack in stacks.items()}
+    baseline: float | None = None
+    if method == "integrated_gradients":
+        told.append(read_ablated(seen, without, lambda hidden_TD: float(score(hidden_TD))))
+        baseline, found = integrated_gradients(task.model, tuple(stacks.values()), run, passes)
+    else:
+        found = {stack: gradient_times_input(task.model, stack, run) for stack in stacks.values()}
+    shares = {side: found[stack].detach().cpu().numpy() for side, stack in stacks.items()}
+    check_finite(np.array([told[0], baseline or 0.0]), *shares.values())
+    return told[0], baseline, shares
 
 
 def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> Score:
