@@ -21,7 +21,7 @@ from regard.inspection.forward.record import (
     greedy_outputs,
     hidden_states,
     image_inputs,
-    record_attention,
+    record_pass,
     text_inputs,
 )
 from regard.inspection.forward.text_windows import WindowedRequest, fit_request
@@ -101,15 +101,7 @@ def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPas
     task = loaded.task
     seen = inputs_of(models, loaded, asked)
     with asked.changes.ablations.apply(task.recipe.model):
-        hidden: list[Tensor] = []
-
-        def run() -> Tensor:
-            hidden.append(seen.run())
-            return hidden[-1]
-
-        record = record_attention(replace(seen, run=run))
-        if not hidden[0].isfinite().all():
-            raise RegardError(NO_NUMBERS, "model")
+        hidden_TD, (record,) = _record_finite([seen], seen.run)
         if reads_image(task):
             return _of_image(models, task, asked, record)
         assert reads_text(task)
@@ -117,13 +109,21 @@ def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPas
         unseen = None if words is None else tuple(words)
         if task.info.writes not in PIECES:
             return ForwardPass(record, output, unseen=unseen)
-        score_TV = scores(replace(seen, run=lambda: hidden[0]))  # reuse what is already computed
+        score_TV = scores(replace(seen, run=lambda: hidden_TD))  # reuse what is already computed
         said, shares = candidates(task, score_TV), probabilities(seen, score_TV)
         branch = seen.written_ids if writes_text(task) else None
         own = branch is not None and asked.target is None and asked.branch is None
         told = [found for found in shares or () if found is not None]
         confidence, unsure = outputs.doubt(task, told) if own else (None, None)
     return ForwardPass(record, output, said, shares, branch, unseen=unseen, confidence=confidence, unsure=unsure)
+
+
+def _record_finite(seen: Sequence[ModelInputs], run: Callable[[], Tensor]) -> tuple[Tensor, list[AttentionRecord]]:
+    """As :func:`~regard.inspection.forward.record.record_pass`; a RegardError for NaN or infinite numbers."""
+    hidden_TD, records = record_pass(seen, run)
+    if not hidden_TD.isfinite().all():
+        raise RegardError(NO_NUMBERS, "model")
+    return hidden_TD, records
 
 
 def _of_image(models: Models, task: ImageClassification, asked: Request, record: AttentionRecord) -> ForwardPass:
@@ -286,30 +286,18 @@ def _groups(task: Task, seen: Sequence[ModelInputs]) -> Iterator[list[ModelInput
         yield group
 
 
-def _records(group: Sequence[ModelInputs]) -> Iterator[AttentionRecord]:
+def _records(group: Sequence[ModelInputs]) -> list[AttentionRecord]:
     """The records of one pass over several texts."""
     from regard.data.batches.batch import pack_sources
-    from regard.models.captured_attention import capture_layers, pass_over
+    from regard.models.captured_attention import pass_over
 
     task = group[0].task
     run: Callable[[], Tensor]
     if writes_text(task):
-        start = task.symbols.start
-        targets = [[start, *one.written_ids[:-1]] for one in group]
+        targets = [[task.symbols.start, *one.written_ids[:-1]] for one in group]
         run = pass_over(task.model, [one.read_ids for one in group], targets)
     else:
         assert has_one_stack(task)
-        run = partial(
-            hidden_states, task, task.inputs(pack_sources([np.array(one.read_ids, np.int64) for one in group]))
-        )
-    hidden: list[Tensor] = []
-    found = capture_layers(
-        task.model, task.recipe.model.family, lambda: hidden.append(run()), [len(one.target) for one in group]
-    )
-    if not hidden[0].isfinite().all():
-        raise RegardError(NO_NUMBERS, "model")
-    for number, one in enumerate(group):
-        weights = {
-            kind: [layer[number].float().cpu().numpy() for layer in layers] for kind, layers in found.items() if layers
-        }
-        yield AttentionRecord(one.source_text, one.target_text, one.source, one.target, one.written, weights)
+        given = task.inputs(pack_sources([np.array(one.read_ids, np.int64) for one in group]))
+        run = partial(hidden_states, task, given)
+    return _record_finite(group, run)[1]

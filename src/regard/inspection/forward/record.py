@@ -371,20 +371,31 @@ def record(task: Task, source_text: str, target_text: str | None = None) -> Atte
         UsageError: a target for a model that writes none.
     """
     found = record_attention(text_inputs(task, source_text, target_text))
-    if not any(found.weights.values()):
+    if not found.kinds:
         raise RegardError("has no attention to look at", "model")
     return found
 
 
 def record_attention(seen: ModelInputs) -> AttentionRecord:
     """Run the pass once and record all attention weights."""
+    return record_pass([seen], seen.run)[1][0]
+
+
+def record_pass(seen: Sequence[ModelInputs], run: Callable[[], Tensor]) -> tuple[Tensor, list[AttentionRecord]]:
+    """What one pass over several inputs of a model gives, and the attention weights of each."""
     from regard.models.captured_attention import capture_layers
 
-    heard_weights = capture_layers(seen.task.model, seen.task.recipe.model.family, seen.run, [len(seen.target)])
-    weights = {
-        kind: [one[0].float().cpu().numpy() for one in layers] for kind, layers in heard_weights.items() if layers
-    }
-    return AttentionRecord(seen.source_text, seen.target_text, seen.source, seen.target, seen.written, weights)
+    task = seen[0].task
+    hidden: list[Tensor] = []
+    lengths = [len(one.target) for one in seen]
+    found = capture_layers(task.model, task.recipe.model.family, lambda: hidden.append(run()), lengths)
+    records = []
+    for number, one in enumerate(seen):
+        weights = {
+            kind: [layer[number].float().cpu().numpy() for layer in layers] for kind, layers in found.items() if layers
+        }
+        records.append(AttentionRecord(one.source_text, one.target_text, one.source, one.target, one.written, weights))
+    return hidden[0], records
 
 
 @dataclass(frozen=True)
