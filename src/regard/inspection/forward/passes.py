@@ -230,44 +230,37 @@ class TextExample:
     target: str | None = None
 
 
-@dataclass(frozen=True)
-class TextRecord:
-    """A text's record; ``cut``: whether it is of a part, because the text is longer than the model reads."""
-
-    record: AttentionRecord
-    cut: bool
-
-
-def record_texts(task: Task, texts: Sequence[TextExample]) -> Iterator[TextRecord]:
-    """The attention weights of every text, in order, as :func:`~regard.inspection.forward.record.record` gives them.
+def record_texts(task: Task, texts: Sequence[TextExample]) -> list[tuple[AttentionRecord, bool]]:
+    """The attention weights of every text, as :func:`~regard.inspection.forward.record.record` gives them.
 
     Texts without a target are written to by a greedy search over several at once. Of a text that is longer than the
     model reads it is a part that is recorded, the one that the page shows first.
 
     Args:
         task: a loaded model of texts.
-        texts: none of them empty.
+        texts: none of them empty, and at most :data:`TEXTS`.
+
+    Returns:
+        Of each text its record, and whether that is of a part.
 
     Raises:
         UsageError: a target for a model that writes none.
         RegardError: a text is empty, or the model computes NaN or infinite values.
     """
-    for begin in range(0, len(texts), TEXTS):
-        cut = [WindowedRequest.of(task, one.source, one.target) for one in texts[begin : begin + TEXTS]]
-        seen = _inputs(task, [(one.asked.text, one.asked.target) for one in cut])
-        records = chain.from_iterable(map(_records, _groups(task, seen)))
-        for one, record in zip(cut, records, strict=True):
-            yield TextRecord(record, bool(one.cut_values))
+    cut = [WindowedRequest.of(task, one.source, one.target) for one in texts]
+    seen = _inputs(task, [one.asked for one in cut])
+    records = chain.from_iterable(map(_records, _groups(task, seen)))
+    return [(record, bool(one.label)) for one, record in zip(cut, records, strict=True)]
 
 
-def _inputs(task: Task, texts: Sequence[tuple[str, str | None]]) -> list[ModelInputs]:
+def _inputs(task: Task, texts: Sequence[Request]) -> list[ModelInputs]:
     """The inputs of each text; what the model writes itself is searched for in one batch."""
     if not writes_text(task):
-        return [text_inputs(task, text, target) for text, target in texts]
-    own = [number for number, (_, target) in enumerate(texts) if target is None]
-    sources = [text_inputs(task, texts[number][0], ()).read_ids for number in own]
+        return [text_inputs(task, one.text, one.target) for one in texts]
+    own = [number for number, one in enumerate(texts) if one.target is None]
+    sources = [text_inputs(task, texts[number].text, ()).read_ids for number in own]
     written = dict(zip(own, greedy_outputs(task, sources), strict=True))
-    return [text_inputs(task, text, written.get(number, target)) for number, (text, target) in enumerate(texts)]
+    return [text_inputs(task, one.text, written.get(number, one.target)) for number, one in enumerate(texts)]
 
 
 def _groups(task: Task, seen: Sequence[ModelInputs]) -> Iterator[list[ModelInputs]]:

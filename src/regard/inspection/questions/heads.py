@@ -28,8 +28,8 @@ from regard.inspection.forward.head_statistics import CONFIDENCE, EXCESS, HeadSt
 from regard.inspection.forward.passes import TEXTS, WEIGHTS, TextExample, record_texts
 from regard.inspection.forward.record import Kind
 from regard.inspection.questions.attribution import values_in_time
-from regard.inspection.requests import NO_NUMBERS, UNCHANGED, AblationRequest, Answer, Changes, ModelRequest, question
-from regard.system.errors import RegardError, UsageError
+from regard.inspection.requests import UNCHANGED, AblationRequest, Answer, Changes, ModelRequest, check_finite, question
+from regard.system.errors import RegardError
 from regard.tasks.kinds import reads_image
 
 if TYPE_CHECKING:
@@ -73,28 +73,26 @@ def count_texts(
 
     Args:
         task: a loaded model of texts that has attention.
-        texts: none of them empty; ``step``: how many are read at once.
+        texts: none of them empty; ``step``: how many are read at once, at most ``TEXTS``.
         changes: what the model does without.
 
     Raises:
         UsageError: the model reads images, or a text has a target and the model writes none.
         RegardError: the model has no attention, or computes NaN or infinite values.
     """
-    if task.info.reads == "image":
-        raise UsageError("this model reads images; ask what its heads do over images", "model")
     known = demo_antecedents(task, [one.source for one in texts])
     for begin in range(0, len(texts), step):
         some = texts[begin : begin + step]
         with changes.ablations.apply(task.recipe.model):
-            found = list(record_texts(task, some))
-        for text, one in zip(some, found, strict=True):
-            if not one.record.kinds:
+            found = record_texts(task, some)
+        for text, (record, cut) in zip(some, found, strict=True):
+            if not record.kinds:
                 raise RegardError("has no attention to look at", "model")
-            sides = (
-                KindRecord(one.record, kind, kind == "decoder" and changes.mask, known.get(text.source))
-                for kind in one.record.kinds
-            )
-            yield TextCounts({side.kind: count_heads(side) for side in sides}, one.cut)
+            antecedent = known.get(text.source)
+            sides = {
+                kind: KindRecord(record, kind, kind == "decoder" and changes.mask, antecedent) for kind in record.kinds
+            }
+            yield TextCounts({kind: count_heads(side) for kind, side in sides.items()}, cut)
 
 
 def count_images(
@@ -121,8 +119,7 @@ def count_images(
         for weights in found:
             for number in range(len(weights[0])):
                 weight_LHQK = np.stack([layer[number].double().cpu().numpy() for layer in weights])
-                if not np.isfinite(weight_LHQK).all():
-                    raise RegardError(NO_NUMBERS, "model")
+                check_finite(weight_LHQK)
                 yield TextCounts({"encoder": count_patches(weight_LHQK, places)})
 
 
