@@ -314,9 +314,10 @@ def title(recipe: Recipe) -> str:
     return " → ".join(LANGUAGES.get(primary(code), code) for code in codes)
 
 
-def positions_of(section: Model) -> str:
-    """The kind of positional encoding; none for recurrent models."""
-    return getattr(section, "positions", "none")
+def positions_of(section: Model, stack: str = "") -> str:
+    """The kind of positional encoding, of a decoder with a section of its own that of it; none for recurrent models."""
+    own = getattr(section, "decoder", section) if stack == "decoder" else section
+    return getattr(own, "positions", "none")
 
 
 def sides(recipe: Recipe) -> list[str]:

@@ -114,6 +114,10 @@ class ModelInputs:
     read_ids: tuple[int, ...] = ()
     written_ids: tuple[int, ...] = ()
 
+    def tokens(self, stack: str) -> tuple[Token, ...]:
+        """What a stack of layers reads."""
+        return self.source if stack == self.task.recipe.model.info.stacks["source"] else self.target
+
 
 def one_sequence(rows: Tensor) -> Sequences:
     """All rows as one sequence."""

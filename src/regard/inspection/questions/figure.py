@@ -6,7 +6,7 @@ What is added up here (the part of each head, of each unit, of each candidate) s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from regard.system.errors import UsageError
 from regard.tasks.kinds import reads_text
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
 Arrays = dict[str, NDArray[np.floating]]
 Stack = Literal["encoder", "decoder", ""]
@@ -61,13 +61,14 @@ def figure_of(models: Models, asked: Request, source_place: Place = 0, target_pl
     section = loaded.task.recipe.model
     seen = inputs_of(models, loaded, asked)
     boxes = boxes_of(loaded.task.model, section.info.stacks)
+    modules = {str(number): box.module for number, box in enumerate(boxes) if not box.point}
     with asked.changes.ablations.apply(section):
-        _, found = run(seen, *_ears(boxes))
+        _, found = run(seen, modules, [box.point for box in boxes if box.point])
     chosen = {"encoder": source_place, "decoder": target_place}
     arrays: Arrays = {}
     for number, box in enumerate(boxes):
-        vector_TD = _behind(box, str(number), found)
-        tokens = _tokens(seen, box.key[0])
+        value, tokens = found.get(box.point or str(number)), seen.tokens(box.key[0])
+        vector_TD = value.leaving() if isinstance(value, CapturedOutputs) else value
         if vector_TD is not None and box.key[0] and len(vector_TD) == len(tokens):
             arrays[str(number)] = _numbers(vector_TD[min(chosen[box.key[0]], len(tokens) - 1)])
     check_finite(*arrays.values())
@@ -75,28 +76,8 @@ def figure_of(models: Models, asked: Request, source_place: Place = 0, target_pl
     return {
         "boxes": [[*box.key, parameters, shared] for box, (parameters, shared) in told],
         "sizes": {name: getattr(section, name) for name in SIZES if getattr(section, name, None) is not None},
-        "positions": {stack: positions_of(_section_of(section, stack)) for stack in section.info.stacks.values()},
+        "positions": {stack: positions_of(section, stack) for stack in section.info.stacks.values()},
     }, arrays
-
-
-def _section_of(section: Any, stack: str) -> Any:
-    return getattr(section, "decoder", section) if stack == "decoder" else section
-
-
-def _ears(boxes: list[Box]) -> tuple[dict[str, nn.Module], list[str]]:
-    modules = {str(number): box.module for number, box in enumerate(boxes) if not box.point}
-    return modules, [box.point for box in boxes if box.point]
-
-
-def _behind(box: Box, name: str, found: Mapping[str, Any]) -> Tensor | None:
-    """What leaves a box, a row for each token."""
-    value = found.get(box.point or name)
-    return value.leaving() if isinstance(value, CapturedOutputs) else value
-
-
-def _tokens(seen: ModelInputs, stack: str) -> tuple[Any, ...]:
-    stacks = seen.task.recipe.model.info.stacks
-    return seen.source if stack == stacks["source"] else seen.target
 
 
 def _numbers(tensor: Tensor) -> NDArray[np.float32]:
@@ -124,7 +105,7 @@ def box_of(
     if (stack, layer, part) not in boxes:
         raise UsageError(f"this model has no such box: {stack} {layer} {part[:20]}", "part")
     seen = inputs_of(models, loaded, asked)
-    if token >= len(_tokens(seen, stack or tuple(section.info.stacks.values())[-1])):
+    if token >= len(seen.tokens(stack or tuple(section.info.stacks.values())[-1])):
         raise UsageError(f"there is no token {token}", "token")
     with asked.changes.ablations.apply(section):
         values, arrays = _kind_of(part, section)(seen, boxes, (stack, layer, part), token)
@@ -140,9 +121,8 @@ def _kind_of(part: str, section: Any) -> Inside:
         return _norm
     if part.endswith("_add"):
         return _add
-    if isinstance(section, Recurrent):
-        return {"recurrence": _states, "cross": _alignment}.get(part, INSIDE.get(part, _through))
-    return INSIDE.get(part, _through)
+    inside = {**INSIDE, "recurrence": _states, "cross": _alignment} if isinstance(section, Recurrent) else INSIDE
+    return inside.get(part, _through)
 
 
 def _embedding(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
@@ -160,7 +140,8 @@ def _norm(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tup
     module = boxes[key].module
     norm: Any = getattr(module, "norm", module)
     before = (key[0], key[1], key[2].removesuffix("_norm"))
-    posts = before[2] in SUB_LAYERS and (*key[:2], f"{before[2]}_add") not in boxes and not _replaces(seen)
+    replaces = getattr(seen.task.recipe.model, "without", None) == "residual"  # what a sub-layer gives is the stream
+    posts = before[2] in SUB_LAYERS and (*key[:2], f"{before[2]}_add") not in boxes and not replaces
     modules = {"norm": norm, "out": module, **({"part": boxes[before].module} if posts else {})}
     _, found = run(seen, modules, [])
     x_TD = found["norm"].entering()
@@ -178,11 +159,6 @@ def _norm(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tup
             "added": _numbers(found["part"].leaving()[token]),
         }
     return {"norm": type(norm).__name__, "factor": getattr(module, "factor", 1.0)}, arrays
-
-
-def _replaces(seen: ModelInputs) -> bool:
-    """Whether what a sub-layer gives takes the stream's place."""
-    return getattr(seen.task.recipe.model, "without", None) == "residual"
 
 
 def _add(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:

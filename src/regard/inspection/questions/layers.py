@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from regard.config.families import Recurrent
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.boxes import SUB_LAYERS
+from regard.inspection.forward.boxes import SUB_LAYERS, passing
 from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import Kind, ModelInputs, piece
@@ -150,19 +150,14 @@ def sub_layers(seen: ModelInputs, stack: str) -> list[SubLayer]:
     from regard.nn import hooks
 
     model = seen.task.model
-    entered: list[Tensor] = []
-    watch = getattr(model, stack).input.register_forward_hook(lambda part, given, made: entered.append(made))
-    try:
-        with (
-            torch.inference_mode(),
-            evaluating(model),
-            hooks.capture([f"{stack}.*.output", f"{stack}.*.residual"]) as found,
-        ):
-            seen.run()
-    finally:
-        watch.remove()
-    (stream_TD,) = entered
-    made = []
+    with (
+        torch.inference_mode(),
+        evaluating(model),
+        passing({"input": getattr(model, stack).input}) as heard,
+        hooks.capture([f"{stack}.*.output", f"{stack}.*.residual"]) as found,
+    ):
+        seen.run()
+    made, stream_TD = [], heard["input"].leaving()
     for layer in range(len(getattr(model, stack).layers)):
         for part in SUB_LAYERS:
             name = f"{stack}.{layer}.{part}"
@@ -206,12 +201,11 @@ def layers_of(models: Models, asked: Request, stack: str = "") -> Answer:
         cosines.append(cosine_similarity(added_TD, before_TD, dim=1).cpu().numpy())
     arrays = {"length": np.stack(lengths), "cosine": np.stack(cosines)}
     check_finite(*arrays.values())
-    tokens = seen.source if stack == section.info.stacks["source"] else seen.target
     values: dict[str, object] = {
         "stack": stack,
         "stacks": list(there),
         "norm_place": section.norm_place,
-        "tokens": [token.text for token in tokens],
+        "tokens": [token.text for token in seen.tokens(stack)],
         "parts": [[one.layer, one.part] for one in found],
         "lens": None,
     }

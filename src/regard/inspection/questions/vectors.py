@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from regard.config.families import Model, TransformerSection
+from regard.config.families import Model
 from regard.inspection.folders.facts import positions_of, sides
 from regard.inspection.folders.models import Models, refuse_replaced_weights
 from regard.inspection.forward.passes import inputs_of
@@ -340,8 +340,7 @@ def places_of(
     if found.bias_HX is not None:
         arrays["bias"] = found.bias_HX
     floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-    own = section.decoder if stack == "decoder" and isinstance(section, TransformerSection) else section
-    return {"kind": positions_of(own)}, floats
+    return {"kind": positions_of(section, stack)}, floats
 
 
 @question
@@ -369,7 +368,7 @@ def drift_of(
     seen = [inputs_of(models, loaded, one) for one in wanted]
     with changes.ablations.apply(loaded.task.recipe.model):
         found = layer_paths(seen, stack)
-    sides = [one.source if stack == "encoder" else one.target for one in seen]
+    sides = [one.tokens(stack) for one in seen]
     for scene, place in pair or ():
         if scene >= len(sides) or place >= len(sides[scene]):
             raise UsageError(f"there is no token {place} of text {scene}", "pair")
