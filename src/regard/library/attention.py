@@ -297,18 +297,13 @@ def _attention(seen: _Seen, kind: Kind) -> Attention:
     record = seen.record
     if kind not in record.kinds:
         raise UsageError(f"{kind!r} is not there; this model has {' and '.join(record.kinds)} attention", "kind")
-    image = seen.asked.image is not None
     queries, keys = record.words(kind)
-    if image or kind == "pool":
-        queries = [(token.text, [place]) for place, token in enumerate(record.queries(kind))]
-    if image:
-        keys = [(token.text, [place]) for place, token in enumerate(record.keys(kind))]
-    query_text = record.target_text if kind in ("decoder", "cross") else record.source_text
+    query_text, key_text = record.texts(kind)
     return Attention(
         kind,
         np.stack(record.weights[kind]),
         TokenLabels.of(record.queries(kind), queries, query_text),
-        TokenLabels.of(record.keys(kind), keys, record.target_text if kind == "decoder" else record.source_text),
+        TokenLabels.of(record.keys(kind), keys, key_text),
         tuple(record.kinds),
         record.source_text,
         record.target_text,

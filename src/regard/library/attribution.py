@@ -125,15 +125,13 @@ def attribution(given: OutputRequest, method: Method, passes: int) -> Attributio
     explained, changes = outputs.get(given.loaded.task.info.writes, _of_label)(given), given.asked.changes
     seen = explained.seen
     score, baseline, shares = attribute(seen, changes, explained.score, method, passes)
-    image = seen.task.info.reads == "image"
-    source = _token_shares(seen.source, seen.source_text, shares["source"], image)
-    target = _token_shares(seen.target, seen.target_text, shares["target"], image) if "target" in shares else None
+    source = _token_shares(seen.source, seen.source_text, shares["source"])
+    target = _token_shares(seen.target, seen.target_text, shares["target"]) if "target" in shares else None
     return Attribution(method, explained.output, explained.against, score, baseline, source, target)
 
 
-def _token_shares(tokens: Sequence[Token], text: str, shares: NDArray[np.floating], image: bool) -> TokenShares:
-    found = [(token.text, [place]) for place, token in enumerate(tokens)] if image else words(tokens, text)
-    return TokenShares(TokenLabels.of(tokens, found, text), np.asarray(shares, np.float64))
+def _token_shares(tokens: Sequence[Token], text: str, shares: NDArray[np.floating]) -> TokenShares:
+    return TokenShares(TokenLabels.of(tokens, words(tokens, text), text), np.asarray(shares, np.float64))
 
 
 def _coloured(side: TokenShares, largest: float) -> str:

@@ -121,7 +121,7 @@ class KindRecord:
     @cached_property
     def punctuation_K(self) -> Mask:
         """Keys that hold marks, and neither letters nor digits."""
-        text = self.record.target_text if self.kind == "decoder" else self.record.source_text
+        text = self.record.texts(self.kind)[1]
         pieces = [text[token.start : token.end].strip() for token in self.keys]
         return np.array([bool(piece) and not any(map(str.isalnum, piece)) for piece in pieces], np.bool_)
 
@@ -140,7 +140,7 @@ class KindRecord:
 
 
 def _special(tokens: Sequence[Token]) -> Mask:
-    return np.array([token.start == token.end for token in tokens], np.bool_)
+    return np.array([token.special for token in tokens], np.bool_)
 
 
 def _within(tokens: Sequence[Token], spans: Sequence[Span]) -> Mask:

@@ -56,6 +56,11 @@ class Token:
     start: int
     end: int
 
+    @property
+    def special(self) -> bool:
+        """Whether it covers no characters."""
+        return self.start == self.end
+
 
 def piece(tokenizer: AnyTokenizer, id: int) -> str:
     """The display text of a piece."""
@@ -70,13 +75,13 @@ def visible(piece: str) -> str:
 def words(tokens: Sequence[Token], text: str) -> list[tuple[str, list[int]]]:
     """The words of a sentence with the indices of their tokens; ``<s>`` and ``</s>`` are words of their own.
 
-    A token that is only a space belongs to the word after it.
+    A token that is only a space belongs to the word after it. Without a text each token is a word.
     """
     spans = [(match.start(), match.end()) for match in _WORD.finditer(text)]
     found: list[tuple[tuple[int, int] | None, str, list[int]]] = []
     for place, token in enumerate(tokens):
         first = next((i for i in range(token.start, len(text)) if not text[i].isspace()), token.start)
-        span = next(((a, b) for a, b in spans if a <= first < b), None) if token.end > token.start else None
+        span = next(((a, b) for a, b in spans if a <= first < b), None) if not token.special else None
         if span is not None and found and found[-1][0] == span:
             found[-1][2].append(place)
         else:
@@ -316,11 +321,15 @@ class AttentionRecord:
         """The key tokens of a kind: columns."""
         return self.target if kind == "decoder" else self.source
 
+    def texts(self, kind: Kind) -> tuple[str, str]:
+        """The texts of queries and of keys."""
+        query_text = self.target_text if kind in ("decoder", "cross") else self.source_text
+        return query_text, self.target_text if kind == "decoder" else self.source_text
+
     def words(self, kind: Kind) -> tuple[Words, Words]:
-        """The words of queries and of keys."""
-        query_text = self.source_text if kind == "encoder" else self.target_text
-        key_text = self.target_text if kind == "decoder" else self.source_text
-        return words(self.queries(kind), query_text), words(self.keys(kind), key_text)
+        """The words of queries and of keys; the query of pooling is a single one."""
+        query_text, key_text = self.texts(kind)
+        return words(self.queries(kind), "" if kind == "pool" else query_text), words(self.keys(kind), key_text)
 
     def layer(self, kind: Kind, layer: int) -> NDArray[np.float32]:
         """``weight_HQK`` of a layer, counted from 1 as in the paper's figures.

@@ -309,7 +309,7 @@ def _tag_log_probability(chain: Chain, score_RC: Tensor, words: Sequences, word:
 def _pieces_of_words(seen: ModelInputs) -> tuple[list[int], list[int], list[int | None]]:
     """The index of each word's first piece, its number of pieces, and the word of each token."""
     ends = [end for _, end in places_of(seen.source_text)]
-    found = [bisect_left(ends, token.end) if token.end > token.start else None for token in seen.source]
+    found = [None if token.special else bisect_left(ends, token.end) for token in seen.source]
     there = sorted({word for word in found if word is not None})
     starts = [found.index(word) for word in there]
     return starts, [found.count(word) for word in there], [None if w is None else there.index(w) for w in found]

@@ -93,11 +93,15 @@ def pass_values(one: ForwardPass) -> tuple[dict[str, object], Arrays]:
     """A pass without its full weights: values, thumbnails and measures of all heads, and image pixels."""
     record = one.record
     there = record.kinds
+    sides = {"source": record.source, "target": record.target, "written": record.written}
+    texts = {"source": record.source_text, "target": record.target_text, "written": record.target_text}
+    if "pool" in there:
+        sides["whole"], texts["whole"] = record.queries("pool"), ""
     values: dict[str, object] = {
         "source_text": record.source_text,
         "target_text": record.target_text,
-        **{side: token_values(tokens) for side, tokens in _sides(record).items()},
-        "words": {side: _words(tokens, record, side) for side, tokens in _sides(record).items()},
+        **{side: token_values(tokens) for side, tokens in sides.items()},
+        "words": {side: [list(word) for word in words(tokens, texts[side])] for side, tokens in sides.items()},
         "kinds": {
             kind: {"layers": len(layers), "heads": len(layers[0]), "queries": SIDES[kind][0], "keys": SIDES[kind][1]}
             for kind, layers in ((kind, record.weights[kind]) for kind in there)
@@ -173,24 +177,12 @@ def merge_heads(record: AttentionRecord, kind: Kind, merge: Merge, layer: int | 
 
 def token_values(tokens: Sequence[Token]) -> list[dict[str, object]]:
     """Tokens as plain values; a token that covers no characters is special."""
-    return [{**asdict(token), "special": token.start == token.end} for token in tokens]
-
-
-def _sides(record: AttentionRecord) -> dict[str, tuple[Token, ...]]:
-    found = {"source": record.source, "target": record.target, "written": record.written}
-    return {**found, "whole": record.queries("pool")} if record.weights.get("pool") else found
-
-
-def _words(tokens: Sequence[Token], record: AttentionRecord, side: str) -> list[list[object]]:
-    if side == "whole":
-        return [[token.text, [place]] for place, token in enumerate(tokens)]
-    text = record.source_text if side == "source" else record.target_text
-    return [list(word) for word in words(tokens, text)]
+    return [{**asdict(token), "special": token.special} for token in tokens]
 
 
 def _pictures(record: AttentionRecord, kind: Kind, grid: tuple[int, int] | None) -> Arrays:
     """Thumbnails of every head, their largest values, and head measures."""
-    special = [token.start == token.end for token in record.keys(kind)]
+    special = [token.special for token in record.keys(kind)]
     pictures = np.stack([downsample(weight_HQK, SIDE) for weight_HQK in record.weights[kind]])
     largest = pictures.max(axis=(2, 3))
     each = [measures(weight_HQK, special, grid) for weight_HQK in record.weights[kind]]
@@ -267,7 +259,7 @@ def _rows(seen: ModelInputs, one: ForwardPass, kind: Kind, queries: Words) -> li
     there = [
         (n, word, places)
         for n, (word, places) in enumerate(queries)
-        if all(tokens[place].end > tokens[place].start for place in places)
+        if not any(tokens[place].special for place in places)
     ]
     plain = [one for one in there if _is_content_word(one[1])]
     if task.info.writes == "text" and kind == "encoder":
