@@ -99,44 +99,23 @@ class Plane:
         return np.asarray((np.asarray(points_ND, np.float64) - self.middle_D) @ self.axes_AD.T)
 
 
-@dataclass(frozen=True)
-class LayerPaths:
-    """The token vectors of some inputs, at a stack's input and after each of its layers.
-
-    Args:
-        vectors: of each scene ``vector_LTD``, the first layer being what enters.
-        plane: through all of them.
-    """
-
-    vectors: tuple[NDArray[np.floating], ...]
-    plane: Plane
-
-    @property
-    def paths(self) -> list[Floats]:
-        """For each input ``place_LTA``: each token's position on the plane."""
-        return [self.plane.on(vector_LTD) for vector_LTD in self.vectors]
-
-    def layer_cosines(self, one: tuple[int, int], other: tuple[int, int]) -> list[float]:
-        """The cosine of two tokens, given as input and token index, in each layer."""
-        vectors = (self.vectors[scene][:, place] for scene, place in (one, other))
-        return [float(cosines(a[None], b)[0]) for a, b in zip(*vectors, strict=True)]
-
-
-def layer_paths(scenes: Sequence[ModelInputs], stack: Stack) -> LayerPaths:
-    """The token vectors of several inputs of the same model.
+def layer_vectors(seen: ModelInputs, stack: Stack) -> NDArray[np.floating]:
+    """``vector_LTD``: the token vectors of an input, at a stack's input and after each of its layers.
 
     Raises:
         RegardError: the model has no such stack of layers.
     """
     from regard.models.captured_attention import streams
 
-    vectors = []
-    for seen in scenes:
-        layers = streams(seen.task.model, seen.run, stack)
-        if not layers:
-            raise RegardError(f"this model has no {stack} of layers to follow vectors through", "stack")
-        vectors.append(np.stack([x_TD.float().cpu().numpy() for x_TD in layers]))
-    return LayerPaths(tuple(vectors), Plane.fit(np.concatenate([each.reshape(-1, each.shape[-1]) for each in vectors])))
+    layers = streams(seen.task.model, seen.run, stack)
+    if not layers:
+        raise RegardError(f"this model has no {stack} of layers to follow vectors through", "stack")
+    return np.stack([x_TD.float().cpu().numpy() for x_TD in layers])
+
+
+def layer_cosines(one_LD: NDArray[np.floating], other_LD: NDArray[np.floating]) -> list[float]:
+    """The cosine of two tokens in each layer."""
+    return [float(cosines(one_D[None], other_D)[0]) for one_D, other_D in zip(one_LD, other_LD, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -367,14 +346,15 @@ def drift_of(
     wanted = [replace(one, model=asked.model, snapshot=asked.snapshot, changes=changes) for one in scenes]
     seen = [inputs_of(models, loaded, one) for one in wanted]
     with changes.ablations.apply(loaded.task.recipe.model):
-        found = layer_paths(seen, stack)
+        vectors = [layer_vectors(one, stack) for one in seen]
+    plane = Plane.fit(np.concatenate([vector_LTD.reshape(-1, vector_LTD.shape[-1]) for vector_LTD in vectors]))
     sides = [one.tokens(stack) for one in seen]
     for scene, place in pair or ():
         if scene >= len(sides) or place >= len(sides[scene]):
             raise UsageError(f"there is no token {place} of text {scene}", "pair")
     values: dict[str, object] = {
         "tokens": [token_values(side) for side in sides],
-        "share": found.plane.share,
-        "alike": None if pair is None else found.layer_cosines(*pair),
+        "share": plane.share,
+        "alike": None if pair is None else layer_cosines(*(vectors[scene][:, place] for scene, place in pair)),
     }
-    return values, {f"path.{one}": path.astype(np.float32) for one, path in enumerate(found.paths)}
+    return values, {f"path.{one}": plane.on(vector_LTD).astype(np.float32) for one, vector_LTD in enumerate(vectors)}
