@@ -118,33 +118,21 @@ def layer_cosines(one_LD: NDArray[np.floating], other_LD: NDArray[np.floating]) 
     return [float(cosines(one_D[None], other_D)[0]) for one_D, other_D in zip(one_LD, other_LD, strict=True)]
 
 
-@dataclass(frozen=True)
-class PositionViews:
-    """The first positions of a stack.
-
-    Args:
-        vector_TD: what is added to the embedding at each position; zeros where nothing is. Of rotary positions the
-            cosines, then the sines of a head's angles: to these the vector (1, …, 1, 0, …, 0) is turned.
-        bias_HX: what is added to the scores of each head by distance, from the key ``T - 1`` before the query to that
-            ``T - 1`` after it; ``None`` if nothing is added.
-    """
-
-    vector_TD: NDArray[np.floating]
-    bias_HX: NDArray[np.floating] | None
-
-    @property
-    def likeness_TT(self) -> Floats:
-        """Cosine similarity of all pairs of position vectors; zeros if nothing is added."""
-        return np.stack([cosines(self.vector_TD, vector_D) for vector_D in self.vector_TD])
-
-
-def position_views(model: nn.Module, section: Model, stack: str, count: int) -> PositionViews:
+def position_views(
+    model: nn.Module, section: Model, stack: str, count: int
+) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
     """The first ``count`` positions of a stack, or fewer if the model has fewer.
 
     Args:
         model: of any family.
         section: its sizes.
         stack: ``encoder`` or ``decoder``.
+
+    Returns:
+        ``vector_TD``: what is added to the embedding at each position; zeros where nothing is. Of rotary positions the
+        cosines, then the sines of a head's angles: to these the vector (1, …, 1, 0, …, 0) is turned. ``bias_HX``: what
+        is added to the scores of each head by distance, from the key ``T - 1`` before the query to that ``T - 1`` after
+        it; ``None`` if nothing is added.
 
     Raises:
         RegardError: the model has no such stack.
@@ -170,7 +158,12 @@ def position_views(model: nn.Module, section: Model, stack: str, count: int) -> 
         if bias is not None:
             every_X = torch.arange(2 * count - 1, device=weight.device)
             bias_HX = bias(every_X[count - 1 : count], every_X)[:, 0].float().cpu().numpy()
-    return PositionViews(vector_TD.float().cpu().numpy(), bias_HX)
+    return vector_TD.float().cpu().numpy(), bias_HX
+
+
+def likeness(vector_TD: NDArray[np.floating]) -> Floats:
+    """``likeness_TT``: the cosine of all pairs of vectors; zeros where there are none."""
+    return np.stack([cosines(vector_TD, vector_D) for vector_D in vector_TD])
 
 
 @dataclass(frozen=True)
@@ -312,12 +305,12 @@ def places_of(
     """Position vectors, their similarity, and the biases that positions add to scores."""
     task = models.load_for(asked).task
     section = task.recipe.model
-    found = position_views(task.model, section, stack, count)
-    likeness_TT = found.likeness_TT
+    vector_TD, bias_HX = position_views(task.model, section, stack, count)
+    likeness_TT = likeness(vector_TD)
     by_distance = [np.diagonal(likeness_TT, far).mean() for far in range(len(likeness_TT))]
-    arrays = {"vector": found.vector_TD, "likeness": likeness_TT, "by_distance": np.array(by_distance)}
-    if found.bias_HX is not None:
-        arrays["bias"] = found.bias_HX
+    arrays = {"vector": vector_TD, "likeness": likeness_TT, "by_distance": np.array(by_distance)}
+    if bias_HX is not None:
+        arrays["bias"] = bias_HX
     floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
     return {"kind": positions_of(section, stack)}, floats
 
