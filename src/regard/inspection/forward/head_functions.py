@@ -24,6 +24,7 @@ from regard.inspection.forward.record import (
     is_self_attention,
     mean_distance,
     patch_distances,
+    token_distances,
 )
 
 Mask = NDArray[np.bool_]
@@ -85,18 +86,9 @@ class KindRecord:
         return np.tril(seen) if self.causal else seen
 
     @cached_property
-    def place_Q(self) -> Floats:
-        """Where queries stand among the keys: within a text at themselves, else spread evenly over the other text."""
-        queries, keys = self.shape
-        even = is_self_attention(self.kind) or queries == keys
-        found: Floats = np.arange(queries, dtype=np.float64)
-        return found if even else found * ((keys - 1) / max(1, queries - 1))
-
-    @cached_property
     def away_QK(self) -> Floats:
         """The distance of each key from where the query stands, in tokens."""
-        found: Floats = np.abs(self.place_Q[:, None] - np.arange(self.shape[1]))
-        return found
+        return token_distances(*self.shape)
 
     @cached_property
     def same_QK(self) -> Mask:

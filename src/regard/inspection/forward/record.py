@@ -441,9 +441,7 @@ def measures(weight_HQK: Weights, special_K: Sequence[bool], grid: tuple[int, in
     seeing_HQ = weight_HQK.sum(axis=2) > 0
     queries_H = np.maximum(seeing_HQ.sum(axis=1), 1)
     if grid is None:
-        _, queries, keys = weight_HQK.shape
-        place_Q = np.arange(queries) * ((keys - 1) / max(1, queries - 1) if queries != keys else 1.0)
-        far_HQ = (weight_HQK * np.abs(place_Q[:, None] - np.arange(keys))).sum(axis=2)
+        far_HQ = (weight_HQK * token_distances(*weight_HQK.shape[1:])).sum(axis=2)
         distance_H = (far_HQ * seeing_HQ).sum(axis=1) / queries_H
     else:
         distance_H = mean_distance(weight_HQK, patch_distances(*grid, 1)[0])
@@ -475,6 +473,15 @@ def rollout(layers: Sequence[Weights]) -> Weights:
         through_QK = np.asarray(weight_HQK, np.float64).mean(axis=0) + np.eye(size)
         found = through_QK / through_QK.sum(axis=1, keepdims=True) @ found
     return found
+
+
+def token_distances(queries: int, keys: int) -> NDArray[np.float64]:
+    """How many tokens every key is from where each query stands.
+
+    Between two texts of other lengths a query stands where it would if both were spread over each other evenly.
+    """
+    place_Q = np.arange(queries) * ((keys - 1) / max(1, queries - 1))
+    return np.asarray(np.abs(place_Q[:, None] - np.arange(keys)))
 
 
 def patch_distances(rows: int, columns: int, patch: int) -> tuple[Weights, Weights]:
