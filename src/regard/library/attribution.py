@@ -25,6 +25,7 @@ from regard.inspection.questions.attribution import (
     attribute,
     difference,
     explained_score,
+    is_number,
     most_probable_piece,
     piece_score,
     pieces_score,
@@ -38,7 +39,8 @@ from regard.tasks.kinds import fills_words, reads_text
 if TYPE_CHECKING:
     from torch import Tensor
 
-LEAST, MOST = FEWEST, 100_000
+MOST = 100_000
+"""Most passes of integrated gradients."""
 FOR, AGAINST = "31,79,214", "176,68,24"
 """Colours, as red, green and blue."""
 
@@ -119,8 +121,8 @@ def attribution(given: OutputRequest, method: Method, passes: int) -> Attributio
     """
     if method not in get_args(Method):
         raise UsageError(f"{method!r} is no method; there are {' and '.join(get_args(Method))}", "method")
-    if isinstance(passes, bool) or not isinstance(passes, int) or not LEAST <= passes <= MOST:
-        raise UsageError(f"{passes!r} is no number from {LEAST} to {MOST:,}", "passes")
+    if isinstance(passes, bool) or not isinstance(passes, int) or not FEWEST <= passes <= MOST:
+        raise UsageError(f"{passes!r} is no number from {FEWEST} to {MOST:,}", "passes")
     outputs = {"text": _of_text, "continuation": _of_continuation, "words": _of_gap}
     explained, changes = outputs.get(given.loaded.task.info.writes, _of_label)(given), given.asked.changes
     seen = explained.seen
@@ -256,7 +258,7 @@ def _of_label(given: OutputRequest) -> OutputScore:
     else:
         _refuse("this model predicts nothing for a single word", word=given.word)
     whole = explained_score(seen, place, None)
-    if task.info.writes != "tags" and task.recipe.classification.kind == "regression":
+    if is_number(task):
         _refuse("this model predicts a number, and no labels", target=given.target, against=given.against)
         return OutputScore(seen, whole, labels[0])
     for name, label in (("target", given.target), ("against", given.against)):

@@ -70,7 +70,8 @@ class HeadStatistics:
         :data:`EXCESS` beyond its interval.
         """
         sure = [name for name in self.functions if name not in self.rare and self._is_sure(layer, head, name)]
-        return max(sure, key=lambda name: self.excess(layer, head, name), default=None)
+        excess_F = self.mean_LHF[layer, head] - self.chance_F
+        return max(sure, key=lambda name: excess_F[self._place(name)], default=None)
 
     def rare_functions(self, layer: int, head: int) -> list[str]:
         """The same of functions that few queries can show: those that hold where there is such a key.
@@ -84,11 +85,6 @@ class HeadStatistics:
         name, rare = self.function(layer, head), self.rare_functions(layer, head)
         where = [f"{' and '.join(map(self.metrics.title, rare))} where there is one"] if rare else []
         return "; ".join([*([self.metrics.title(name)] if name else []), *where]) or NONE
-
-    def excess(self, layer: int, head: int, name: str) -> float:
-        """The mean less chance; layer and head from 0."""
-        place = self._place(name)
-        return float(self.mean_LHF[layer, head, place] - self.chance_F[place])
 
     def _is_sure(self, layer: int, head: int, name: str) -> bool:
         place = self._place(name)
