@@ -13,7 +13,7 @@ from regard.inspection.folders.models import Models
 from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import probabilities
 from regard.inspection.forward.record import record, text_inputs
-from regard.inspection.questions.attribution import Method, affordable_passes, attribute, difference, piece_score
+from regard.inspection.questions.attribution import Method, affordable_passes, attribute, difference, pieces_score
 from regard.inspection.requests import UNCHANGED
 from regard.models.ablation import Ablations
 from tests.inspection.forward.small_scenes import top_candidates
@@ -155,7 +155,7 @@ def test_one_output_rather_than_another(visit: Visit, task: TaskOf) -> None:
     choices = shown.get_by_role("combobox", name="rather than")
     names = choices.locator("option").all_inner_texts()
     assert [name.removeprefix("·") for name in names] == [*(clean(one.piece) for one in candidates), "anything else"]
-    score = difference(piece_score(seen, place), piece_score(seen, place, candidates[1].id))
+    score = difference(pieces_score(seen, [place]), pieces_score(seen, [place], [candidates[1].id]))
     choices.select_option(label=names[1])
     methods: dict[str, Method] = {
         "gradient × input": "gradient_x_input",

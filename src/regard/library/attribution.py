@@ -27,7 +27,6 @@ from regard.inspection.questions.attribution import (
     explained_score,
     is_number,
     most_probable_piece,
-    piece_score,
     pieces_score,
     read_ablated,
 )
@@ -218,7 +217,7 @@ def _of_continuation(given: OutputRequest) -> OutputScore:
     place = len(seen.written)
     id = _most_probable(given, seen, place)
     if other is None:
-        return OutputScore(seen, piece_score(seen, place, id), _piece(seen, id))
+        return OutputScore(seen, pieces_score(seen, [place], [id]), _piece(seen, id))
     if other.written_ids[:place] != seen.written_ids or len(other.written_ids) == place:
         raise UsageError("does not go on with the text as it is; begin it with a space", "against")
     return _difference(seen, place, id, other.written_ids[place])
@@ -242,7 +241,7 @@ def _of_gap(given: OutputRequest) -> OutputScore:
     elif place in gaps:
         id = _most_probable(given, seen, place)
     if given.against is None:
-        return OutputScore(seen, piece_score(seen, place, id), _piece(seen, id))
+        return OutputScore(seen, pieces_score(seen, [place], [id]), _piece(seen, id))
     return _difference(seen, place, id, _filling(given, seen, place, "against"))
 
 
@@ -294,7 +293,7 @@ def _contrast(seen: ModelInputs, other: ModelInputs) -> OutputScore:
 def _difference(seen: ModelInputs, place: int, id: int, other: int) -> OutputScore:
     if id == other:
         raise UsageError("is the output itself: the two do not differ", "against")
-    score = difference(piece_score(seen, place, id), piece_score(seen, place, other))
+    score = difference(pieces_score(seen, [place], [id]), pieces_score(seen, [place], [other]))
     return OutputScore(seen, score, _piece(seen, id), _piece(seen, other))
 
 

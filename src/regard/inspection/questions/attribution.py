@@ -89,7 +89,7 @@ def input_attribution(
             assert reads_text(seen.task)
             if against >= (size := seen.task.target_tokenizer.size):
                 raise UsageError(f"a piece is named by its number, from 0 to {size - 1}", "against")
-            other = piece_score(seen, place, against)
+            other = pieces_score(seen, [place], [against])
         score_of = difference(score_of, other)
     score, baseline, shares = attribute(seen, asked.changes, score_of, method, affordable_passes(seen))
     return {"score": score, "baseline": baseline}, {name: share.astype(np.float32) for name, share in shares.items()}
@@ -177,60 +177,35 @@ def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> 
         return _tag(seen, place, label)
     if label is not None:
         raise UsageError("this model knows no labels; name a place", "label")
-    return piece_score(seen, place)
+    return pieces_score(seen, [place])
 
 
-def piece_score(seen: ModelInputs, place: int, id: int | None = None) -> Score:
-    """The log-probability of a piece at a place.
+def pieces_score(seen: ModelInputs, places: Sequence[int], ids: Sequence[int] = ()) -> Score:
+    """The log-probability of pieces at some places, each given those before it.
 
     Args:
         seen: a scene of a model that predicts pieces.
-        place: among those that are written; of a language model also the one after the last.
-        id: of the piece; default: the one written there; in a gap, and after the last, the most probable one.
+        places: among those that are written; of a language model also the one after the last.
+        ids: of the pieces; default: those written there; in a gap, and after the last, the most probable one.
 
     Raises:
         UsageError: nothing was predicted there.
     """
     task = seen.task
     assert reads_text(task)
-    row = place
-    if task.info.writes == "continuation":
-        if not place:
-            raise UsageError("the first token was given: nothing came before it", "place")
-        row = place - 1
-    if id is None and place < len(seen.written_ids):
-        id = seen.written_ids[place]
-        id = None if fills_words(task) and id == task.mask else id
-    chosen = [] if id is None else [id]
-
-    def score(hidden_TD: Tensor) -> Tensor:
-        score_V = piece_scores(task, hidden_TD)[row].double()
-        if not chosen:
-            chosen.append(most_probable_piece(task, score_V))
-        return score_V.log_softmax(0)[chosen[0]]
-
-    return score
-
-
-def pieces_score(seen: ModelInputs, places: Sequence[int]) -> Score:
-    """The log-probability of all pieces written at some places, each given those before it.
-
-    Args:
-        seen: a scene of a model that predicts pieces.
-        places: among those that are written; none of them a gap.
-
-    Raises:
-        UsageError: nothing was predicted there.
-    """
-    task = seen.task
     behind = int(task.info.writes == "continuation")
     if behind and 0 in places:
         raise UsageError("the first token was given: nothing came before it", "place")
-    rows, ids = [place - behind for place in places], [seen.written_ids[place] for place in places]
+    mask = task.mask if fills_words(task) else None
+    written = [*(None if id == mask else id for id in seen.written_ids), None]
+    chosen: list[int | None] = [*ids] or [written[place] for place in places]
 
     def score(hidden_TD: Tensor) -> Tensor:
-        score_RV = piece_scores(task, hidden_TD)[rows].double()
-        return score_RV.log_softmax(1)[range(len(ids)), ids].sum()
+        score_RV = piece_scores(task, hidden_TD)[[place - behind for place in places]].double()
+        for row, id in enumerate(chosen):
+            if id is None:
+                chosen[row] = most_probable_piece(task, score_RV[row])
+        return score_RV.log_softmax(1)[range(len(chosen)), chosen].sum()
 
     return score
 
