@@ -338,7 +338,7 @@ class AttentionRecord:
             UsageError: there is no such layer.
         """
         if kind not in self.weights:
-            there = " and ".join(TITLES[one].lower() for one in KINDS if one in self.weights)
+            there = " and ".join(TITLES[one].lower() for one in self.kinds)
             raise UsageError(f"this model has no {TITLES[kind].lower()}, only {there}", Option("kind"))
         count = len(self.weights[kind])
         if not 1 <= layer <= count:
@@ -358,14 +358,15 @@ class AttentionRecord:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON: texts, tokens with offsets, weights as nested lists rounded to six digits."""
-        kinds = [kind for kind in KINDS if kind in self.weights]
         sides = {"source": self.source, "target": self.target, "written": self.written}
         return {
             "format": 1,
             "source_text": self.source_text,
             "target_text": self.target_text,
             **{name: [asdict(token) for token in tokens] for name, tokens in sides.items()},
-            "weights": {kind: [np.round(w.astype(float), 6).tolist() for w in self.weights[kind]] for kind in kinds},
+            "weights": {
+                kind: [np.round(w.astype(float), 6).tolist() for w in self.weights[kind]] for kind in self.kinds
+            },
         }
 
 
