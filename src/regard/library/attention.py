@@ -209,7 +209,7 @@ class Attention:
             if words or token is not None:
                 raise UsageError("patches of an image have no words", "words" if words else "token")
             return Figure(export_file(seen.models, seen.asked, "svg", self.kind, layer, head)[0].decode())
-        cut = fit_request(seen.models, seen.models.load_for(seen.asked), seen.asked)
+        cut = fit_request(seen.models, seen.asked)
         remark = " ".join(filter(None, (cut.label, describe_changes(cut.asked))))
         view = View(seen.record, self.kind, layer, head, words or token is not None)
         return Figure(view.svg(token, remark, SQUARES))

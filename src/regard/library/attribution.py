@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.folders.models import LoadedModel, Models
+from regard.inspection.folders.models import Models
 from regard.inspection.forward.outputs import piece_scores
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import ModelInputs, Token, piece, words
@@ -123,9 +123,10 @@ def attribution(given: OutputRequest, method: Method, passes: int) -> Attributio
     if isinstance(passes, bool) or not isinstance(passes, int) or not FEWEST <= passes <= MOST:
         raise UsageError(f"{passes!r} is no number from {FEWEST} to {MOST:,}", "passes")
     outputs = {"text": _of_text, "continuation": _of_continuation, "words": _of_gap}
-    explained, changes = outputs.get(given.loaded.task.info.writes, _of_label)(given), given.asked.changes
+    writes = given.models.load_for(given.asked).task.info.writes
+    explained = outputs.get(writes, _of_label)(given)
     seen = explained.seen
-    score, baseline, shares = attribute(seen, changes, explained.score, method, passes)
+    score, baseline, shares = attribute(seen, given.asked.changes, explained.score, method, passes)
     source = _token_shares(seen.source, seen.source_text, shares["source"])
     target = _token_shares(seen.target, seen.target_text, shares["target"]) if "target" in shares else None
     return Attribution(method, explained.output, explained.against, score, baseline, source, target)
@@ -160,14 +161,9 @@ class OutputRequest:
     against: str | None
     word: str | int | None
 
-    @property
-    def loaded(self) -> LoadedModel:
-        """The model."""
-        return self.models.load_for(self.asked)
-
     def inputs(self, changed: Request | None = None) -> ModelInputs:
         """The input, or a changed one."""
-        return inputs_of(self.models, self.loaded, changed or self.asked)
+        return inputs_of(self.models, changed or self.asked)
 
 
 @dataclass(frozen=True)
@@ -205,7 +201,7 @@ def _of_continuation(given: OutputRequest) -> OutputScore:
         return _word(given.inputs(), given.word)
     asked = [replace(given.asked, text=given.asked.text + (end or "")) for end in (given.target, given.against)]
     longest = max(asked, key=lambda one: len(one.text))
-    if fit_request(given.models, given.loaded, longest).source is not None:
+    if fit_request(given.models, longest).source is not None:
         raise RegardError("with its continuation this is longer than the model reads", "text")
     seen = given.inputs(asked[0])
     other = None if given.against is None else given.inputs(asked[1])

@@ -327,7 +327,7 @@ class Model:
         if target is not None and task.info.writes != "text":
             raise UsageError("this model reads a text and writes none", "target")
         found = replace(read(Request, asked), weights=self._weights, changes=self._changes)
-        cut = fit_request(models, models.load_for(found), found)
+        cut = fit_request(models, found)
         if cut.label and window is None:
             warnings.warn(f"{cut.label} window= gives another.", stacklevel=3)
         return found

@@ -86,7 +86,7 @@ def test_probabilities_of_what_is_written(models: Models, number: Number, task: 
     """By the model step by step, as it searches."""
     this = task(name)
     one = asked(number(name), name)
-    seen = text_inputs(this, one.text, greedy_output(models, models.load(one.model), one))
+    seen = text_inputs(this, one.text, greedy_output(models, one))
     found = forward_pass(models, one)
     assert found.record.written == seen.written
     step = stepper(this.model)
@@ -169,11 +169,10 @@ def test_every_model_does_without(models: Models, number: Number, name: str) -> 
 def test_what_the_model_writes_is_searched_for_once(
     models: Models, number: Number, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded = models.load(number("spanner"))
     one = Request(model=number("spanner"), text=SPANNED, changes=AblationRequest(off=(("cross", 1, 1),)))
-    first = greedy_output(models, loaded, one)
+    first = greedy_output(models, one)
     monkeypatch.setattr("regard.inspection.forward.passes.beam_search", None)
-    assert greedy_output(models, loaded, replace(one, target="cat")) is first
+    assert greedy_output(models, replace(one, target="cat")) is first
 
 
 def test_numbers_that_are_none_are_said(tmp_path: Any) -> None:

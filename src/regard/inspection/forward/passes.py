@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.folders.models import LoadedModel, Models
+from regard.inspection.folders.models import Models
 from regard.inspection.forward import outputs
 from regard.inspection.forward.outputs import PIECES, Candidate, beam_search, candidates, prepare_search, scores
 from regard.inspection.forward.record import (
@@ -92,20 +92,20 @@ def forward_pass(models: Models, asked: Request) -> ForwardPass:
         RegardError: it cannot be computed, or has NaN or infinite values.
     """
     loaded = models.load_for(asked)
-    asked = fit_request(models, loaded, asked).asked
-    made: ForwardPass = models.passes.get((loaded.key, asked), lambda: _run_pass(models, loaded, asked))
+    asked = fit_request(models, asked).asked
+    made: ForwardPass = models.passes.get((loaded.key, asked), lambda: _run_pass(models, asked))
     return made
 
 
-def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPass:
-    task = loaded.task
-    seen = inputs_of(models, loaded, asked)
+def _run_pass(models: Models, asked: Request) -> ForwardPass:
+    seen = inputs_of(models, asked)
+    task = seen.task
     with asked.changes.ablations.apply(task.recipe.model):
         hidden_TD, (record,) = _record_finite([seen], seen.run)
         if reads_image(task):
             return _of_image(models, task, asked, record)
         assert reads_text(task)
-        words, output = task.unseen_words(record.source_text), _output(models, loaded, asked)
+        words, output = task.unseen_words(record.source_text), _output(models, task, asked)
         unseen = None if words is None else tuple(words)
         if task.info.writes not in PIECES:
             return ForwardPass(record, output, unseen=unseen)
@@ -134,36 +134,36 @@ def _of_image(models: Models, task: ImageClassification, asked: Request, record:
     return ForwardPass(record, outputs.classes(task, image), pixels=shown_pixels(task, image), grid=grid, label=label)
 
 
-def _output(models: Models, loaded: LoadedModel, asked: Request) -> outputs.Output:
+def _output(models: Models, task: Task, asked: Request) -> outputs.Output:
     """The model's own output, regardless of a forced target."""
-    task = loaded.task
     if task.info.writes == "text":
-        return {"kind": "text", "text": prepare_search(task, asked.text, 1).text(greedy_output(models, loaded, asked))}
+        return {"kind": "text", "text": prepare_search(task, asked.text, 1).text(greedy_output(models, asked))}
     return outputs.OF_TEXTS[task.info.writes](task, asked.text)
 
 
-def inputs_of(models: Models, loaded: LoadedModel, asked: Request) -> ModelInputs:
+def inputs_of(models: Models, asked: Request) -> ModelInputs:
     """The requested inputs; a missing target is decoded from the model with the requested ablations.
 
     Raises:
         UsageError: it is not what this model reads or writes, or has nothing of the kind that is to be taken away.
         RegardError: it is empty or too long.
     """
-    task = loaded.task
+    task = models.load_for(asked).task
     with asked.changes.ablations.apply(task.recipe.model):
         if reads_image(task):
             return image_inputs(task, pixels_of(models, task, asked))
         if asked.image is not None:
             raise UsageError("this model reads texts", "image")
-        asked = fit_request(models, loaded, asked).asked
+        asked = fit_request(models, asked).asked
         target = asked.branch if asked.target is None else asked.target
         if target is None and task.info.writes == "text":
-            target = greedy_output(models, loaded, asked)
+            target = greedy_output(models, asked)
         return text_inputs(task, asked.text, target)
 
 
-def greedy_output(models: Models, loaded: LoadedModel, asked: Request) -> tuple[int, ...]:
+def greedy_output(models: Models, asked: Request) -> tuple[int, ...]:
     """The pieces of the model's own greedy output."""
+    loaded = models.load_for(asked)
     return models.written.get(
         (loaded.key, asked.own), lambda: beam_search(prepare_search(loaded.task, asked.text, 1), 1)[0].tokens
     )

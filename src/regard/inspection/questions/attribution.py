@@ -78,7 +78,7 @@ def input_attribution(
         UsageError: there is no such output.
         RegardError: the model computes NaN or infinite values.
     """
-    seen = inputs_of(models, models.load_for(asked), asked)
+    seen = inputs_of(models, asked)
     score_of = explained_score(seen, place, label)
     if against is not None:
         if isinstance(against, str):
@@ -325,7 +325,7 @@ def head_ablation(
     Raises:
         RegardError: the model computes NaN or infinite values.
     """
-    seen = inputs_of(models, models.load_for(asked), asked)
+    seen = inputs_of(models, asked)
     there: list[int | None] = [*distinct_places(seen, places)] or [None]
     scores = [explained_score(seen, place, label) for place in there]
     attention = seen.task.recipe.model.attention

@@ -120,8 +120,7 @@ def export_file(
         UsageError: there is no such form, or no such kind, layer or head.
         RegardError: the file would have more numbers than one should hold.
     """
-    loaded = models.load_for(asked)
-    folder, one, cut = models.folder(asked.model), forward_pass(models, asked), fit_request(models, loaded, asked)
+    folder, one, cut = models.folder(asked.model), forward_pass(models, asked), fit_request(models, asked)
     there = one.record.kinds
     if not there:
         raise UsageError("this model has no attention to look at", "kind")
@@ -143,7 +142,7 @@ def export_file(
             place: dict[str, object] = {"kind": kind, "layer": layer, "head": head, "query": token, "whole": words}
             if not kind:  # as on the served page: the kind of the output if there is one, else the first
                 first: Kind = "cross" if "cross" in there else there[0]
-                found = first_head(models, loaded, cut.asked, one, first)
+                found = first_head(models, cut.asked, one, first)
                 place |= {"kind": first} if found is None else {"kind": first, **asdict(found), "whole": True}
             place = {name: value for name, value in place.items() if value not in (None, "")}
             content = render_page(one, folder.state(asked.model), cut, place)

@@ -57,10 +57,9 @@ def figure_of(models: Models, asked: Request, source_place: Place = 0, target_pl
     Returns:
         ``boxes`` as stack, layer, part, parameters and whether another box counts them; arrays by a box's number.
     """
-    loaded = models.load_for(asked)
-    section = loaded.task.recipe.model
-    seen = inputs_of(models, loaded, asked)
-    boxes = boxes_of(loaded.task.model, section.info.stacks)
+    seen = inputs_of(models, asked)
+    section = seen.task.recipe.model
+    boxes = boxes_of(seen.task.model, section.info.stacks)
     modules = {str(number): box.module for number, box in enumerate(boxes) if not box.point}
     with asked.changes.ablations.apply(section):
         _, found = run(seen, modules, [box.point for box in boxes if box.point])
@@ -99,12 +98,12 @@ def box_of(
         UsageError: there is no such box or token.
         RegardError: it computes NaN or infinite values.
     """
-    loaded = models.load_for(asked)
-    section = loaded.task.recipe.model
-    boxes = {box.key: box for box in boxes_of(loaded.task.model, section.info.stacks)}
+    task = models.load_for(asked).task
+    section = task.recipe.model
+    boxes = {box.key: box for box in boxes_of(task.model, section.info.stacks)}
     if (stack, layer, part) not in boxes:
         raise UsageError(f"this model has no such box: {stack} {layer} {part[:20]}", "part")
-    seen = inputs_of(models, loaded, asked)
+    seen = inputs_of(models, asked)
     if token >= len(seen.tokens(stack or tuple(section.info.stacks.values())[-1])):
         raise UsageError(f"there is no token {token}", "token")
     with asked.changes.ablations.apply(section):

@@ -84,9 +84,8 @@ def equation_of(
     models: Models, asked: Request, kind: Kind, layer: Number = 1, head: Number = 1, query: Place = 0
 ) -> Answer:
     """The attention equation of one query."""
-    loaded = models.load_for(asked)
-    section = loaded.task.recipe.model
-    seen = inputs_of(models, loaded, asked)
+    seen = inputs_of(models, asked)
+    section = seen.task.recipe.model
     with asked.changes.ablations.apply(section):
         found = equation(seen, kind, layer, head)
     if query >= len(found.query_LK):
@@ -182,15 +181,14 @@ def layers_of(models: Models, asked: Request, stack: str = "") -> Answer:
     """
     from torch.nn.functional import cosine_similarity
 
-    loaded = models.load_for(asked)
-    section = loaded.task.recipe.model
+    section = models.load_for(asked).task.recipe.model
     if isinstance(section, Recurrent):
         raise UsageError("a recurrent model has no residual stream", "model")
     there = tuple(dict.fromkeys(section.info.stacks.values()))
     stack = stack or there[-1]
     if stack not in there:
         raise UsageError(f"this model has no {stack[:20]!r}; it has {' and '.join(there)}", "stack")
-    seen = inputs_of(models, loaded, asked)
+    seen = inputs_of(models, asked)
     with asked.changes.ablations.apply(section):
         found = sub_layers(seen, stack)
     lengths, cosines = [], []
@@ -209,7 +207,7 @@ def layers_of(models: Models, asked: Request, stack: str = "") -> Answer:
         "parts": [[one.layer, one.part] for one in found],
         "lens": None,
     }
-    if stack == there[-1] and loaded.task.info.writes in PIECES:
+    if stack == there[-1] and seen.task.info.writes in PIECES:
         lens, more = _lens(seen, [one.after_TD for one in found if one.part == "feedforward"], stack)
         values["lens"], arrays = lens, arrays | more
     return values, {name: array.astype(np.float32) for name, array in arrays.items()}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.folders.models import LoadedModel, Models
+from regard.inspection.folders.models import Models
 from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import ForwardPass, bytes_of, forward_pass, inputs_of
 from regard.inspection.forward.record import (
@@ -78,11 +78,10 @@ _WORD = re.compile(r"\w")
 @question
 def look(models: Models, asked: Request, opening: Literal["", Kind] = "") -> Answer:
     """A whole forward pass for display, and the first head to show of the requested kind."""
-    loaded = models.load_for(asked)
-    cut = fit_request(models, loaded, asked)
+    cut = fit_request(models, asked)
     one = forward_pass(models, cut.asked)
     values, arrays = pass_values(one)
-    found = first_head(models, loaded, cut.asked, one, opening) if opening in one.record.kinds else None
+    found = first_head(models, cut.asked, one, opening) if opening in one.record.kinds else None
     values |= {**cut.values, "opening": found and asdict(found)}
     every = every_weight(one.record)
     few = sum(array.size for array in every.values()) <= FEW
@@ -212,7 +211,7 @@ class _Row:
     places: tuple[int, ...]
 
 
-def first_head(models: Models, loaded: LoadedModel, asked: Request, one: ForwardPass, kind: Kind) -> FirstHead | None:
+def first_head(models: Models, asked: Request, one: ForwardPass, kind: Kind) -> FirstHead | None:
     """The head of a kind to show first; ``None`` if no word attends to another.
 
     Of all words and heads it is those with the largest product of two shares: how much of the probability of what is
@@ -228,7 +227,7 @@ def first_head(models: Models, loaded: LoadedModel, asked: Request, one: Forward
         return None
     record = one.record
     queries, keys = record.words(kind)
-    seen = inputs_of(models, loaded, asked)
+    seen = inputs_of(models, asked)
     rows = _rows(seen, one, kind, queries)
     if not rows:
         return None

@@ -336,8 +336,11 @@ def drift_of(
     loaded = models.load_for(asked)
     for one in scenes:
         refuse_replaced_weights(one.weights, loaded.weights)
-    wanted = [replace(one, model=asked.model, snapshot=asked.snapshot, changes=changes) for one in scenes]
-    seen = [inputs_of(models, loaded, one) for one in wanted]
+    wanted = [
+        replace(one, model=asked.model, snapshot=asked.snapshot, weights=loaded.weights, between=asked.between)
+        for one in scenes
+    ]
+    seen = [inputs_of(models, replace(one, changes=changes)) for one in wanted]
     with changes.ablations.apply(loaded.task.recipe.model):
         vectors = [layer_vectors(one, stack) for one in seen]
     plane = Plane.fit(np.concatenate([vector_LTD.reshape(-1, vector_LTD.shape[-1]) for vector_LTD in vectors]))
