@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, get_args
 
@@ -213,10 +214,10 @@ def _of_continuation(given: OutputRequest) -> OutputScore:
     place = len(seen.written)
     id = _most_probable(given, seen, place)
     if other is None:
-        return OutputScore(seen, pieces_score(seen, [place], [id]), _piece(seen, id))
+        return _at(seen, place, id)
     if other.written_ids[:place] != seen.written_ids or len(other.written_ids) == place:
         raise UsageError("does not go on with the text as it is; begin it with a space", "against")
-    return _difference(seen, place, id, other.written_ids[place])
+    return _at(seen, place, id, other.written_ids[place])
 
 
 def _of_gap(given: OutputRequest) -> OutputScore:
@@ -229,16 +230,14 @@ def _of_gap(given: OutputRequest) -> OutputScore:
     places = gaps[:1] if given.word is None else _places(seen, given.word)
     if len(places) > 1 or (places[0] not in gaps and given.target is None and given.against is None):
         _refuse("this word has several pieces; name one by its index", target=given.target, against=given.against)
-        return OutputScore(seen, pieces_score(seen, places), _text(seen, places))
+        return _pieces(seen, places)
     (place,) = places
     id = seen.written_ids[place]
     if given.target is not None:
         id = _filling(given, seen, place, "target")
     elif place in gaps:
         id = _most_probable(given, seen, place)
-    if given.against is None:
-        return OutputScore(seen, pieces_score(seen, [place], [id]), _piece(seen, id))
-    return _difference(seen, place, id, _filling(given, seen, place, "against"))
+    return _at(seen, place, id, None if given.against is None else _filling(given, seen, place, "against"))
 
 
 def _of_label(given: OutputRequest) -> OutputScore:
@@ -275,7 +274,13 @@ def _word(seen: ModelInputs, word: str | int) -> OutputScore:
     places = _places(seen, word)
     if seen.task.info.writes == "continuation" and 0 in places:
         raise UsageError("the first token was given: nothing came before it", "word")
-    return OutputScore(seen, pieces_score(seen, places), _text(seen, places))
+    return _pieces(seen, places)
+
+
+def _pieces(seen: ModelInputs, places: Sequence[int]) -> OutputScore:
+    begin, end = _span(seen, places)
+    text = seen.target_text[begin:end] or seen.written[places[0]].text
+    return OutputScore(seen, pieces_score(seen, places), text)
 
 
 def _contrast(seen: ModelInputs, other: ModelInputs) -> OutputScore:
@@ -283,14 +288,18 @@ def _contrast(seen: ModelInputs, other: ModelInputs) -> OutputScore:
     place = _first_difference(seen.written_ids, other.written_ids)
     if place == min(len(seen.written_ids), len(other.written_ids)):
         raise UsageError("is written already, or says no more: the two do not differ", "against")
-    return _difference(seen, place, seen.written_ids[place], other.written_ids[place])
+    return _at(seen, place, seen.written_ids[place], other.written_ids[place])
 
 
-def _difference(seen: ModelInputs, place: int, id: int, other: int) -> OutputScore:
+def _at(seen: ModelInputs, place: int, id: int, other: int | None = None) -> OutputScore:
+    """A piece at a place, or one instead of another."""
+    assert reads_text(seen.task)
+    score, name = pieces_score(seen, [place], [id]), partial(piece, seen.task.target_tokenizer)
+    if other is None:
+        return OutputScore(seen, score, name(id))
     if id == other:
         raise UsageError("is the output itself: the two do not differ", "against")
-    score = difference(pieces_score(seen, [place], [id]), pieces_score(seen, [place], [other]))
-    return OutputScore(seen, score, _piece(seen, id), _piece(seen, other))
+    return OutputScore(seen, difference(score, pieces_score(seen, [place], [other])), name(id), name(other))
 
 
 def _first_difference(one: Sequence[int], other: Sequence[int]) -> int:
@@ -347,20 +356,10 @@ def _span(seen: ModelInputs, places: Sequence[int]) -> tuple[int, int]:
     return begin + len(text) - len(text.lstrip()), begin + len(text.rstrip())
 
 
-def _text(seen: ModelInputs, places: Sequence[int]) -> str:
-    begin, end = _span(seen, places)
-    return seen.target_text[begin:end] or seen.written[places[0]].text
-
-
 def _replace_words(seen: ModelInputs, places: Sequence[int], word: str) -> str:
     """The written text with another word in the place of some tokens."""
     begin, end = _span(seen, places)
     return seen.target_text[:begin] + word + seen.target_text[end:]
-
-
-def _piece(seen: ModelInputs, id: int) -> str:
-    assert reads_text(seen.task)
-    return piece(seen.task.target_tokenizer, id)
 
 
 def _refuse(why: str, **options: object) -> None:
