@@ -148,20 +148,15 @@ def examples(folder: Path, recipe: Recipe) -> list[str]:
     return found or ([PLAIN] if with_gaps else [])
 
 
-def max_characters(recipe: Recipe) -> int:
-    """Most characters of an example; for a character-level model its context, with room to continue."""
-    if recipe.text.units != "characters":
-        return SHORT
-    limit = recipe.data.max_tokens
-    return max(1, min(SHORT, limit - 2 - (limit // 4 if recipe.info.writes == "continuation" else 0)))
-
-
 def _readable_lines(texts: Iterable[str], recipe: Recipe) -> Iterator[str]:
     """The readable lines of texts, each shortened.
 
     In a window of running text the first and last are incomplete and left out.
     """
-    most = max_characters(recipe)
+    most = SHORT
+    if recipe.text.units == "characters":  # no more than its context, with room to continue
+        limit = recipe.data.max_tokens
+        most = max(1, min(SHORT, limit - 2 - (limit // 4 if recipe.info.writes == "continuation" else 0)))
     for text in texts:
         lines = [line.strip() for line in replace_surrogates(text).split("\n")]
         for line in lines[1:-1] if len(lines) > 2 else [max(lines, key=len)]:
