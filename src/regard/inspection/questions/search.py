@@ -13,7 +13,7 @@ from regard.config import Decoding
 from regard.decoding.hypotheses import Choose, Trace
 from regard.decoding.search import Scheduler
 from regard.decoding.strategies import Greedy, random_sampling
-from regard.inspection.folders.models import LoadedModel, Models
+from regard.inspection.folders.models import Models
 from regard.inspection.forward.outputs import (
     CANDIDATES,
     SearchInputs,
@@ -60,19 +60,13 @@ def stream_tokens(
         UsageError: the model writes nothing.
         RegardError: the text is empty.
     """
-    return _tokens(models, models.load_for(asked), fit_request(models, asked).asked, most, temperature, seed)
-
-
-def _tokens(
-    models: Models, loaded: LoadedModel, asked: Request, most: int, temperature: float, seed: int
-) -> Iterator[dict[str, object]]:
-    """The tokens; ablations are applied only during each decoding step, not while the consumer reads."""
+    loaded, asked = models.load_for(asked), fit_request(models, asked).asked
     changes, section = asked.changes.ablations, loaded.task.recipe.model
     start = prepare_search(loaded.task, asked.text, most)
     trace, ids, probabilities = Trace(CANDIDATES, start.task.symbols.without), list[int](), list[float]()
     tokens = _scheduler(start, trace, temperature, seed).tokens()
     while True:
-        with changes.apply(section):
+        with changes.apply(section):  # only during each step, not while the consumer reads
             chosen = next(tokens, None)
         if chosen is None or chosen.token is None:
             break
