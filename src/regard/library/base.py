@@ -215,17 +215,15 @@ class Model:
         Raises:
             UsageError: the model has no such part.
         """
-        here = self._changes
-        asked = _ablation_request(tuple(heads), positions, scaling, mask)
-        changes = AblationRequest(
+        here, asked = self._changes, _ablation_request(tuple(heads), positions, scaling, mask)
+        _refuse_absent(self.recipe.model, asked)
+        found = copy(self)
+        found._changes = AblationRequest(
             tuple(sorted({*here.off, *asked.off})),
             here.positions and asked.positions,
             here.scaling and asked.scaling,
             here.mask and asked.mask,
         )
-        _refuse_absent(self.recipe.model, asked)
-        found = copy(self)
-        found._changes = changes
         return found
 
     def attention(

@@ -80,17 +80,15 @@ def input_attribution(
     """
     seen = inputs_of(models, asked)
     score_of = explained_score(seen, place, label)
-    if against is not None:
-        if isinstance(against, str):
-            other = explained_score(seen, place, against)
-        else:
-            if seen.task.info.writes not in PIECES or place is None:
-                raise UsageError("this model predicts labels; name one of them", "against")
-            assert reads_text(seen.task)
-            if against >= (size := seen.task.target_tokenizer.size):
-                raise UsageError(f"a piece is named by its number, from 0 to {size - 1}", "against")
-            other = pieces_score(seen, [place], [against])
-        score_of = difference(score_of, other)
+    if isinstance(against, str):
+        score_of = difference(score_of, explained_score(seen, place, against))
+    elif against is not None:
+        if seen.task.info.writes not in PIECES or place is None:
+            raise UsageError("this model predicts labels; name one of them", "against")
+        assert reads_text(seen.task)
+        if against >= (size := seen.task.target_tokenizer.size):
+            raise UsageError(f"a piece is named by its number, from 0 to {size - 1}", "against")
+        score_of = difference(score_of, pieces_score(seen, [place], [against]))
     score, baseline, shares = attribute(seen, asked.changes, score_of, method, affordable_passes(seen))
     return {"score": score, "baseline": baseline}, {name: share.astype(np.float32) for name, share in shares.items()}
 

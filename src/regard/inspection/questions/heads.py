@@ -191,15 +191,16 @@ def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> 
     else:
         origin, texts = models.cut.get((loaded.key, "texts"), lambda: folder_texts(models.folder(asked.model), task))
         count, rest = len(texts), count_texts(task, texts[done:], changes, PIECE)
+    metrics = metrics_of(task)
     if not count:
-        message = "there are no texts beside this model; regard attend --input FILE --table reads a file"
-        raise RegardError(message.replace("texts", "images") if reads_image(task) else message, "model")
+        told = f"there are no {metrics.of} beside this model; regard attend --input FILE --table reads a file"
+        raise RegardError(told, "model")
     counted = _Counted((*before.texts, *values_in_time(rest, SECONDS, PIECE, PIECE)))
     models.passes.put(key, counted)
-    found = head_statistics([one.counts for one in counted.texts], metrics=metrics_of(task))
+    found = head_statistics([one.counts for one in counted.texts], metrics=metrics)
     values = {
         "origin": origin,
-        "of": metrics_of(task).of,
+        "of": metrics.of,
         "done": len(counted.texts),
         "total": count,
         "cut": sum(one.cut for one in counted.texts),
