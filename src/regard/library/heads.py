@@ -218,7 +218,6 @@ def head_table(
 
 def _summaries(kind: Kind, found: HeadStatistics) -> Iterator[HeadSummary]:
     """What each head of a kind of attention does."""
-    places = {name: found.metrics.names.index(name) for name in columns(found)}
     for layer, head in np.ndindex(found.mean_LHF.shape[:2]):
         estimates = {
             name: Estimate(
@@ -229,7 +228,7 @@ def _summaries(kind: Kind, found: HeadStatistics) -> Iterator[HeadSummary]:
                 int(found.queries_F[place]),
                 int(found.texts_F[place]),
             )
-            for name, place in places.items()
+            for name, place in columns(found).items()
         }
         function, rare = found.function(layer, head), tuple(found.rare_functions(layer, head))
         yield HeadSummary(kind, layer + 1, head + 1, function, rare, found.label(layer, head), estimates)

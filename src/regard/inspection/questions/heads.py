@@ -210,7 +210,7 @@ def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> 
     }
     arrays = {}
     for kind, one in found.items():
-        shown = [one.metrics.names.index(name) for name in columns(one)]
+        shown = [*columns(one).values()]
         for name, array in (("mean", one.mean_LHF), ("low", one.low_LHF), ("high", one.high_LHF)):
             arrays[f"{name}.{kind}"] = array[..., shown].astype(np.float32)
     return values, arrays
@@ -221,10 +221,10 @@ def metrics_of(task: Task) -> HeadMetrics:
     return OF_IMAGES if reads_image(task) else OF_TEXTS
 
 
-def columns(found: HeadStatistics) -> list[str]:
-    """What is shown of a kind of attention: functions, distances and measures that some text can show."""
+def columns(found: HeadStatistics) -> dict[str, int]:
+    """What is shown of a kind of attention, by its place: functions, distances and measures that some text can show."""
     there = zip(found.metrics.names, found.texts_F, strict=True)
-    return [name for name, texts in there if texts and name != "rival"]
+    return {name: place for place, (name, texts) in enumerate(there) if texts and name != "rival"}
 
 
 def kind_values(found: HeadStatistics) -> dict[str, object]:
@@ -245,7 +245,7 @@ def kind_values(found: HeadStatistics) -> dict[str, object]:
                 "queries": int(found.queries_F[place]),
                 "texts": int(found.texts_F[place]),
             }
-            for name, place in ((name, told.names.index(name)) for name in columns(found))
+            for name, place in columns(found).items()
         ],
         **{name: [[value(layer, head) for head in range(heads)] for layer in range(layers)] for name, value in every},
     }
