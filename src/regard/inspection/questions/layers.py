@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from regard.config.families import Recurrent
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.boxes import SUB_LAYERS, passing
+from regard.inspection.forward.boxes import SUB_LAYERS, run
 from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import Kind, ModelInputs, piece
@@ -143,25 +143,14 @@ def sub_layers(seen: ModelInputs, stack: str) -> list[SubLayer]:
         seen: a scene of a model without recurrence.
         stack: ``encoder`` or ``decoder``.
     """
-    import torch
-
-    from regard.models.captured_attention import evaluating
-    from regard.nn import hooks
-
-    model = seen.task.model
-    with (
-        torch.inference_mode(),
-        evaluating(model),
-        passing({"input": getattr(model, stack).input}) as heard,
-        hooks.capture([f"{stack}.*.output", f"{stack}.*.residual"]) as found,
-    ):
-        seen.run()
-    made, stream_TD = [], heard["input"].leaving()
-    for layer in range(len(getattr(model, stack).layers)):
+    layers = getattr(seen.task.model, stack)
+    _, found = run(seen, {"input": layers.input}, [f"{stack}.*.output", f"{stack}.*.residual"])
+    made, stream_TD = [], found["input"].leaving()
+    for layer in range(len(layers.layers)):
         for part in SUB_LAYERS:
             name = f"{stack}.{layer}.{part}"
             if f"{name}.output" in found:
-                (added_TD,), (after_TD,) = found[f"{name}.output"], found[f"{name}_residual.residual"]
+                added_TD, after_TD = found[f"{name}.output"], found[f"{name}_residual.residual"]
                 made.append(SubLayer(layer + 1, part, stream_TD, added_TD, after_TD))
                 stream_TD = after_TD
     return made
