@@ -14,7 +14,7 @@ from pydantic import Field, Strict, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
 from regard.config.families import Model
-from regard.inspection.forward.record import Kind
+from regard.inspection.forward.record import Kind, every_head
 from regard.inspection.requests import BaseFields, Count, Number, Whole
 from regard.runs.demo import NAME as WITHOUT
 from regard.system import VERSION, disk
@@ -146,12 +146,7 @@ class Walk(BaseFields):
     def fits(self, section: Model) -> bool:
         """Whether it can be of a model of this section: it names all of its heads and no other."""
         study = self.study
-        there = {
-            (kind, layer, head)
-            for kind, (layers, heads) in section.attention.items()
-            for layer in range(1, layers + 1)
-            for head in range(1, heads + 1)
-        }
+        there = {*every_head(section.attention)}
         listed = [one.head for one in study.heads]
         named = {*listed, *(one for some in study.ablations for one in some.heads)}
         counts = [study.commonest, study.right, *(one.right for one in study.heads)]

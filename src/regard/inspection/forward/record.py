@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -284,6 +284,11 @@ def _refuse_endless(task: TextModel, text: str) -> None:
 def _refuse_long(tokens: int, limit: int, instead: str, where: str = "text") -> None:
     if tokens > limit:
         raise RegardError(f"has {tokens} tokens, the model learned from {limit} at most; give {instead}", where)
+
+
+def every_head(attention: Mapping[str, tuple[int, int]]) -> list[tuple[Kind, int, int]]:
+    """Kind, layer and number of each head, counted from 1, from the layers and heads of each use of attention."""
+    return [(kind, layer + 1, head + 1) for kind in KINDS for layer, head in np.ndindex(attention.get(kind, (0, 0)))]
 
 
 def is_self_attention(kind: Kind) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import inputs_of
-from regard.inspection.forward.record import KINDS, ModelInputs, one_sequence
+from regard.inspection.forward.record import ModelInputs, every_head, one_sequence
 from regard.inspection.requests import (
     AblationRequest,
     Answer,
@@ -326,8 +326,7 @@ def head_ablation(
     seen = inputs_of(models, asked)
     there: list[int | None] = [*distinct_places(seen, places)] or [None]
     scores = [explained_score(seen, place, label) for place in there]
-    attention = seen.task.recipe.model.attention
-    heads = [(kind, layer + 1, head + 1) for kind in KINDS for layer, head in np.ndindex(attention.get(kind, (0, 0)))]
+    heads = every_head(seen.task.recipe.model.attention)
     if begin > len(heads):
         raise UsageError(f"there are {len(heads)} heads", "begin")
 
