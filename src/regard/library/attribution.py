@@ -27,6 +27,7 @@ from regard.inspection.questions.attribution import (
     difference,
     explained_score,
     is_number,
+    label_index,
     most_probable_piece,
     pieces_score,
     read_ablated,
@@ -256,8 +257,7 @@ def _of_label(given: OutputRequest) -> OutputScore:
         _refuse("this model predicts a number, and no labels", target=given.target, against=given.against)
         return OutputScore(seen, whole, labels[0])
     for name, label in (("target", given.target), ("against", given.against)):
-        if label is not None and label not in labels:
-            raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", name)
+        label_index(labels, label, name)
     scores = {label: explained_score(seen, place, label) for label in labels}
 
     def most_probable(hidden_TD: Tensor) -> str:

@@ -219,7 +219,7 @@ def _class(seen: ModelInputs, label: str | None) -> Score:
     task = seen.task
     assert labels_examples(task)
     section, assets = task.recipe.classification, task.assets
-    chosen = _label_index(assets.labels, label)
+    chosen = label_index(assets.labels, label)
     added_C = task.ngram_scores([np.array(seen.read_ids)])[0] if labels_texts(task) else np.zeros(1)
 
     def score(hidden_TD: Tensor) -> Tensor:
@@ -240,7 +240,7 @@ def _tag(seen: ModelInputs, place: int, label: str | None) -> Score:
     """The tag of the word that a token belongs to."""
     task = seen.task
     assert tags_words(task)
-    chosen = _label_index(task.assets.labels, label)
+    chosen = label_index(task.assets.labels, label)
     starts, lengths, words = _pieces_of_words(seen)
     word = words[place]
     if word is None:
@@ -298,10 +298,10 @@ def distinct_places(seen: ModelInputs, places: Sequence[int]) -> list[int]:
     return [place for n, place in enumerate(there) if known[n] is None or known.index(known[n]) == n]
 
 
-def _label_index(labels: tuple[str, ...], label: str | None) -> list[int]:
+def label_index(labels: tuple[str, ...], label: str | None, where: str = "label") -> list[int]:
     """The index of a label; empty if none is given."""
     if label is not None and label not in labels:
-        raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", "label")
+        raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", where)
     return [] if label is None else [labels.index(label)]
 
 
