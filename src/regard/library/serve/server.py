@@ -86,7 +86,7 @@ class TimedTransport:
             return
         self.stuck = times = times + 1 if taken == before else 0
         if times > LOOKS:
-            self.abort()
+            self._transport.abort()
         else:
             self._look = self._loop.call_later(self._limits.stalled / LOOKS, self._watch, taken, times)
 
@@ -110,11 +110,7 @@ class TimedTransport:
         """Discard data received after the last response."""
         self._room -= len(data)
         if self._room < 0:
-            self.abort()
-
-    def abort(self) -> None:
-        """Close at once and discard unsent data."""
-        self._transport.abort()
+            self._transport.abort()
 
     def forget(self) -> None:
         """Cancel all timers."""
