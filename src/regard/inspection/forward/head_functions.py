@@ -101,12 +101,7 @@ class KindRecord:
                     elsewhere = other != number or not is_self_attention(self.kind)
                     if elsewhere and same.casefold() == word.casefold():
                         found[np.ix_(places, there)] = True
-        return found & ~_special(self.record.queries(self.kind))[:, None] & ~self.special_K
-
-    @cached_property
-    def special_K(self) -> Mask:
-        """Keys that cover no characters."""
-        return _special(self.keys)
+        return found & ~_special(self.record.queries(self.kind))[:, None] & ~_special(self.keys)
 
     @cached_property
     def punctuation_K(self) -> Mask:
@@ -128,11 +123,6 @@ def _within(tokens: Sequence[Token], spans: Sequence[Span]) -> Mask:
 def _shift(step: int) -> Callable[[KindRecord], Mask]:
     """Keys a number of tokens after the query."""
     return lambda sides: np.eye(*sides.shape, step, np.bool_)
-
-
-def _columns(keys: Callable[[KindRecord], Mask]) -> Callable[[KindRecord], Mask]:
-    """The same keys for every query."""
-    return lambda sides: np.broadcast_to(keys(sides), sides.shape)
 
 
 def _known(names: Callable[[Antecedent], Sequence[Span]]) -> Callable[[KindRecord], Mask]:
@@ -163,8 +153,8 @@ class HeadFunction:
 
     Args:
         title: of its column; ``note``: which keys these are.
-        mask: ``mask_QK``, the keys of each query of a :class:`KindRecord`; of :class:`PatchPositions` the keys, class
-            token first, of every patch, or one row that is every patch's.
+        mask: ``mask_QK``, the keys of each query of a :class:`KindRecord`, or ``mask_K``, those of every query; of
+            :class:`PatchPositions` the keys, class token first, of every patch, or one row that is every patch's.
         kinds: of attention in which there is such a thing.
     """
 
@@ -181,13 +171,13 @@ FUNCTIONS: Mapping[str, HeadFunction] = {
     "diagonal": HeadFunction(
         "same place", "less than one token from the same place, both texts spread evenly", _range(0, 1.5), ("cross",)
     ),
-    "first": HeadFunction("first token", "the first key", _columns(lambda sides: np.arange(sides.shape[1]) == 0)),
+    "first": HeadFunction("first token", "the first key", lambda sides: np.arange(sides.shape[1]) == 0),
     "end": HeadFunction(
         "end token",
         "a token that is no text, such as </s>, but the first",
-        _columns(lambda sides: sides.special_K & (np.arange(sides.shape[1]) > 0)),
+        lambda sides: _special(sides.keys) & (np.arange(sides.shape[1]) > 0),
     ),
-    "punctuation": HeadFunction("punctuation", "marks", _columns(lambda sides: sides.punctuation_K)),
+    "punctuation": HeadFunction("punctuation", "marks", lambda sides: sides.punctuation_K),
     "same_word": HeadFunction("same word", "an equal word or number elsewhere", lambda sides: sides.same_QK, TEXT),
     "antecedent": HeadFunction(
         "antecedent", "of a pronoun, the words it stands for", _known(lambda one: one.antecedents), TEXT
