@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Arrays = dict[str, NDArray[np.floating]]
+Told = tuple[dict[str, Any], Arrays]
+"""What is told of a box: values, and arrays."""
 Stack = Literal["encoder", "decoder", ""]
 MOST = 8
 """Units of a feed-forward and candidates of an output that are shown, the largest."""
@@ -112,7 +114,7 @@ def box_of(
     return values, {name: np.asarray(array, np.float32) for name, array in arrays.items()}
 
 
-Inside = Callable[[ModelInputs, dict[Key, Box], Key, int], tuple[dict[str, Any], Arrays]]
+Inside = Callable[[ModelInputs, dict[Key, Box], Key, int], Told]
 
 
 def _kind_of(part: str, section: Any) -> Inside:
@@ -124,7 +126,7 @@ def _kind_of(part: str, section: Any) -> Inside:
     return inside.get(part, _through)
 
 
-def _embedding(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _embedding(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The row of the table, times a factor, plus the position."""
     table, entering = boxes[key[0], 0, "embedding"], f"{key[0]}.input"
     _, found = run(seen, {"row": table.module}, [f"{entering}.embedding", f"{entering}.positions"])
@@ -134,7 +136,7 @@ def _embedding(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -
     return {"scale": scale}, {**arrays, "position": summed - scaled, "output": summed}
 
 
-def _norm(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _norm(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """Mean and deviation, what is left without them, and what gain and bias make of it; of post-norm also the sum."""
     module = boxes[key].module
     norm: Any = getattr(module, "norm", module)
@@ -160,7 +162,7 @@ def _norm(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tup
     return {"norm": type(norm).__name__, "factor": getattr(module, "factor", 1.0)}, arrays
 
 
-def _add(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _add(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The stream, what the sub-layer adds to it, and their sum."""
     stack, layer, part = key[0], key[1], key[2].removesuffix("_add")
     box = boxes[stack, layer, part]
@@ -170,7 +172,7 @@ def _add(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tupl
     return {}, dict(zip(("before", "added", "output"), (_numbers(x[token]) for x in parts), strict=True))
 
 
-def _attention(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _attention(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """What the projections read, the contexts of all heads side by side, and what each head adds through W^O."""
     module: Any = boxes[key].module
     _, found = run(seen, {"all": module, "output": module.output}, [])
@@ -187,7 +189,7 @@ def _attention(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -
     return {"heads": module.heads}, arrays
 
 
-def _feed_forward(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _feed_forward(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The units before and behind the activation, and what the largest of them add."""
     module: Any = boxes[key].module
     _, found = run(seen, {"all": module, "activation": module.activation, "outer": module.outer}, [])
@@ -207,7 +209,7 @@ def _feed_forward(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int
     return {"units": ids_R.tolist(), "firing": int((gated > 0).sum()), "gated": hasattr(module, "gate")}, arrays
 
 
-def _states(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _states(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The hidden vector of a recurrent layer at every step; what entered, where it reads a text at once."""
     box = boxes[key]
     _, found = run(seen, {"layer": box.module}, [box.point])
@@ -216,7 +218,7 @@ def _states(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> t
     return {}, {**arrays, "input": _numbers(found["layer"].entering())} if "layer" in found else arrays
 
 
-def _alignment(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _alignment(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The decoder's state, the context of every step, and tanh(W_c [c; h] + b), which is said."""
     module: Any = boxes[key].module
     _, found = run(seen, {"all": module, "joined": module.output}, [])
@@ -226,7 +228,7 @@ def _alignment(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -
     return {}, {**arrays, "output": _numbers(output_TD[token])}
 
 
-def _through(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _through(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """What enters and what leaves, where no more is told of a box."""
     _, found = run(seen, {"all": boxes[key].module}, [])
     entered, left = found["all"].entering(), found["all"].leaving()
@@ -234,7 +236,7 @@ def _through(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> 
     return {}, {"input": _numbers(entered[at]), "output": _numbers(left[at])}
 
 
-def _output(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _output(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The vector that is compared with every row of the table, and the rows that score highest."""
     task = seen.task
     assert reads_text(task)
@@ -248,7 +250,7 @@ def _output(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> t
     return _rank(score_V, x_D, table.weight, bias_V, lambda id: piece(task.target_tokenizer, id))
 
 
-def _head(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _head(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The same of classes: of a text, an image or a token; of a head without classes the text's vector."""
     if seen.task.info.writes in PIECES:
         return _output(seen, boxes, key, token)
@@ -263,9 +265,7 @@ def _head(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tup
     return _rank(score_TC[at].double(), x_D, head.classes.weight, head.classes.bias, assets.labels.__getitem__)
 
 
-def _rank(
-    score_V: Tensor, x_D: Tensor, weight_VD: Tensor, bias_V: Tensor | None, name: Callable[[int], str]
-) -> tuple[dict[str, Any], Arrays]:
+def _rank(score_V: Tensor, x_D: Tensor, weight_VD: Tensor, bias_V: Tensor | None, name: Callable[[int], str]) -> Told:
     """The highest scores with their rows and biases; of the others together the sum of e^(score - highest)."""
     ids_R = score_V.argsort(descending=True, stable=True)[:MOST]
     power_V = (score_V - score_V.max()).exp()

@@ -245,11 +245,10 @@ def nearest_pieces(
         raise UsageError(f"there is no piece {id}; there are {table.tokenizer.size:,}", "id")
     ids = np.union1d(table.readable(), [id])
     found = nearest(table.vector_VD[ids], int(np.searchsorted(ids, id)), count)
-    named = [(int(ids[place]), cosine) for place, cosine in found]
     values = {
         **table.piece_values([id])[0],
         "pieces": table.piece_values(pieces),
-        "near": [[one, piece(table.tokenizer, one), cosine] for one, cosine in named],
+        "near": [[int(ids[place]), piece(table.tokenizer, int(ids[place])), cosine] for place, cosine in found],
     }
     return values, {}
 
