@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from regard.config import Recipe
 from regard.config.families import Model, Recurrent, VitSection
 from regard.data.prepare.shards import Shards
-from regard.inspection.folders.training_curves import LOG
+from regard.inspection.folders.training_curves import LOG, parse_line
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.language_tokens import LanguageTokens
@@ -219,10 +218,7 @@ def _samples(log: Path) -> Iterator[str]:
     except RegardError:
         return
     for line in reversed(lines):
-        try:
-            source = json.loads(line).get("source")
-        except ValueError:  # an incomplete line
-            continue
+        source = (parse_line(line) or {}).get("source")
         if isinstance(source, str):
             yield source
 
