@@ -13,7 +13,7 @@ from regard.inspection.folders.models import Models
 from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import probabilities
 from regard.inspection.forward.record import record, text_inputs
-from regard.inspection.questions.attribution import Method, affordable_passes, attribute, difference, pieces_score
+from regard.inspection.questions.attribution import affordable_passes, attribute, difference, pieces_score
 from regard.inspection.requests import UNCHANGED
 from regard.models.ablation import Ablations
 from tests.inspection.forward.small_scenes import top_candidates
@@ -157,11 +157,7 @@ def test_one_output_rather_than_another(visit: Visit, task: TaskOf) -> None:
     assert [name.removeprefix("·") for name in names] == [*(clean(one.piece) for one in candidates), "anything else"]
     score = difference(pieces_score(seen, [place]), pieces_score(seen, [place], [candidates[1].id]))
     choices.select_option(label=names[1])
-    methods: dict[str, Method] = {
-        "gradient × input": "gradient_x_input",
-        "integrated gradients": "integrated_gradients",
-    }
-    for method, word in methods.items():
+    for method, word in (("gradient × input", "gradient_x_input"), ("integrated gradients", "integrated_gradients")):
         whole, _, shares = attribute(seen, UNCHANGED, score, word, affordable_passes(seen))
         shown.choose("How it is attributed", method)
         told = shown.soon(

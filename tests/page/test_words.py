@@ -38,8 +38,7 @@ def test_a_word_on_its_way_through_the_layers(visit: Visit, task: TaskOf, name: 
     pair = (2, 3)
     shown.get_by_role("group", name="Tokens of the first sentence").get_by_role("button").nth(pair[0]).click()
     second.nth(pair[1]).click()
-    vectors = [layer_vectors(one, stack)[:, place] for one, place in zip(seen, pair, strict=True)]  # type: ignore[arg-type]
-    alike = layer_cosines(*vectors)
+    alike = layer_cosines(*(layer_vectors(one, stack)[:, place] for one, place in zip(seen, pair, strict=True)))
     said = shown.get_by_text("How alike")
     names = [clean(one.source[place].text) for one, place in zip(seen, pair, strict=True)]
     wanted = rf"How alike ·?{names[0]} and ·?{names[1]} are: a cosine of (\S+) as they enter, (\S+) behind"
