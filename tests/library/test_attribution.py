@@ -152,7 +152,7 @@ def test_contrasts_are_the_pages(name: str, method: Any, model: ModelOf, folder:
 def test_the_page_waits_for_no_large_model(folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """There its integrated gradients have fewer passes, as few as they can, and the baseline is still the same."""
     passes = list[int]()
-    monkeypatch.setattr(questions, "integrate", lambda *given: passes.append(given[3]) or (0.0, 0.0, {}))
+    monkeypatch.setattr(questions, "attribute", lambda *given: passes.append(given[4]) or (0.0, 0.0, {}))
     for work in (1e99, 0.0):
         monkeypatch.setattr(questions, "WORK", work)
         answer(Models([folder("classifier")]), "owes", {"text": SOURCE, "method": "integrated_gradients"})

@@ -13,7 +13,7 @@ from regard.inspection.folders.models import Models
 from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import probabilities
 from regard.inspection.forward.record import record, text_inputs
-from regard.inspection.questions.attribution import affordable_passes, attribute, difference, integrate, piece_score
+from regard.inspection.questions.attribution import affordable_passes, attribute, difference, pieces_score
 from regard.inspection.requests import UNCHANGED
 from regard.models.ablation import Ablations
 from tests.inspection.forward.small_scenes import top_candidates
@@ -155,12 +155,10 @@ def test_one_output_rather_than_another(visit: Visit, task: TaskOf) -> None:
     choices = shown.get_by_role("combobox", name="rather than")
     names = choices.locator("option").all_inner_texts()
     assert [name.removeprefix("·") for name in names] == [*(clean(one.piece) for one in candidates), "anything else"]
-    score = difference(piece_score(seen, place), piece_score(seen, place, candidates[1].id))
+    score = difference(pieces_score(seen, [place]), pieces_score(seen, [place], [candidates[1].id]))
     choices.select_option(label=names[1])
-    for method, (whole, *_, shares) in (
-        ("gradient × input", attribute(seen, UNCHANGED, score)),
-        ("integrated gradients", integrate(seen, UNCHANGED, score, affordable_passes(seen))),
-    ):
+    for method, word in (("gradient × input", "gradient_x_input"), ("integrated gradients", "integrated_gradients")):
+        whole, _, shares = attribute(seen, UNCHANGED, score, word, affordable_passes(seen))
         shown.choose("How it is attributed", method)
         told = shown.soon(
             shown.get_by_text("The log-odds of the two are").inner_text,

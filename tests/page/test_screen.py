@@ -34,7 +34,7 @@ def test_the_head_to_begin_with(visit: Visit, page_models: Path, name: str) -> N
     asked = Request(text=BEFORE[name])
     one = forward_pass(models, asked)
     kind = "cross" if "cross" in one.record.kinds else one.record.kinds[0]
-    found = first_head(models, models.load(0), asked, one, kind)
+    found = first_head(models, asked, one, kind)
     shown = visit(name, layer=None)
     assert shown.get_by_role("switch", name="whole words").is_checked()
     if found is None:  # a single query, or so few words that none stands behind another and its neighbour

@@ -14,7 +14,7 @@ from regard.inspection.folders.models import Models
 from regard.inspection.forward.record import text_inputs
 from regard.inspection.questions.answers import answer
 from regard.inspection.questions.layers import softmax
-from regard.inspection.questions.vectors import layer_paths
+from regard.inspection.questions.vectors import layer_cosines, layer_vectors
 from tests.inspection.payloads import unpack
 from tests.page.language import pairs
 from tests.page.models import made
@@ -38,7 +38,7 @@ def test_a_word_on_its_way_through_the_layers(visit: Visit, task: TaskOf, name: 
     pair = (2, 3)
     shown.get_by_role("group", name="Tokens of the first sentence").get_by_role("button").nth(pair[0]).click()
     second.nth(pair[1]).click()
-    alike = layer_paths(seen, stack).layer_cosines((0, pair[0]), (1, pair[1]))  # type: ignore[arg-type]
+    alike = layer_cosines(*(layer_vectors(one, stack)[:, place] for one, place in zip(seen, pair, strict=True)))
     said = shown.get_by_text("How alike")
     names = [clean(one.source[place].text) for one, place in zip(seen, pair, strict=True)]
     wanted = rf"How alike ·?{names[0]} and ·?{names[1]} are: a cosine of (\S+) as they enter, (\S+) behind"

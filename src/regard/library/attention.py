@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import warnings
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
@@ -28,10 +27,8 @@ from regard.inspection.forward.record import (
 from regard.inspection.forward.text_windows import fit_request
 from regard.inspection.pictures.view import View
 from regard.inspection.questions.export import SQUARES, describe_changes, export_file
-from regard.inspection.requests import AblationRequest, Request, read
+from regard.inspection.requests import Request
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.kinds import reads_image, translates
-from regard.tasks.protocols import Task
 from regard.text.counts import counted
 
 HEIGHT = 720
@@ -212,7 +209,7 @@ class Attention:
             if words or token is not None:
                 raise UsageError("patches of an image have no words", "words" if words else "token")
             return Figure(export_file(seen.models, seen.asked, "svg", self.kind, layer, head)[0].decode())
-        cut = fit_request(seen.models, seen.models.load_for(seen.asked), seen.asked)
+        cut = fit_request(seen.models, seen.asked)
         remark = " ".join(filter(None, (cut.label, describe_changes(cut.asked))))
         view = View(seen.record, self.kind, layer, head, words or token is not None)
         return Figure(view.svg(token, remark, SQUARES))
@@ -243,35 +240,6 @@ class Attention:
                 raise UsageError(f"there is no {name} {number}; they count from 1 to {most}", name)
 
 
-def request(
-    task: Task, weights: str, changes: AblationRequest, given: object, target: str | None, window: int | None
-) -> Request:
-    """What is asked of a model: a text, or the pixels of an image.
-
-    Args:
-        task: the loaded model; ``weights``: the name of its weights; ``changes``: its ablations.
-        given: a text; of a model of images an array, or a line of pixel values.
-        target: what is written, forced.
-        window: which part of a text that is longer than the model reads, from 1.
-
-    Raises:
-        UsageError: it does not fit the model.
-        RegardError: an image is not of the size that the model reads.
-    """
-    if reads_image(task):
-        if target is not None or window is not None:
-            raise UsageError("is not for a model of images", "window" if target is None else "target")
-        if not isinstance(given, str | np.ndarray):
-            raise UsageError("expected an array of pixel values, height × width (× channels)", "text")
-        asked: dict[str, object] = {"image": {"pixels": task.images([given])[0].ravel().tolist()}}
-    else:
-        between = task.direction if translates(task) and task.assets.languages else None
-        asked = {"text": given, "target": target, "window": window, "between": between}
-    if target is not None and task.info.writes != "text":
-        raise UsageError("this model reads a text and writes none", "target")
-    return replace(read(Request, asked), weights=weights, changes=changes)
-
-
 def attention_of(models: Models, asked: Request, kind: Kind | None) -> Attention:
     """The attention of a request; of a text that is longer than the model reads that of a part, with a warning.
 
@@ -286,29 +254,17 @@ def attention_of(models: Models, asked: Request, kind: Kind | None) -> Attention
     return _attention(_Seen(models, asked, record), first if kind is None else kind)
 
 
-def warn_of_parts(models: Models, asked: Request) -> None:
-    """Warn where a text is longer than the model reads, and no part of it is named."""
-    cut = fit_request(models, models.load_for(asked), asked)
-    if cut.label and asked.window is None:
-        warnings.warn(f"{cut.label} window= gives another.", stacklevel=3)
-
-
 def _attention(seen: _Seen, kind: Kind) -> Attention:
     record = seen.record
     if kind not in record.kinds:
         raise UsageError(f"{kind!r} is not there; this model has {' and '.join(record.kinds)} attention", "kind")
-    image = seen.asked.image is not None
     queries, keys = record.words(kind)
-    if image or kind == "pool":
-        queries = [(token.text, [place]) for place, token in enumerate(record.queries(kind))]
-    if image:
-        keys = [(token.text, [place]) for place, token in enumerate(record.keys(kind))]
-    query_text = record.target_text if kind in ("decoder", "cross") else record.source_text
+    query_text, key_text = record.texts(kind)
     return Attention(
         kind,
         np.stack(record.weights[kind]),
         TokenLabels.of(record.queries(kind), queries, query_text),
-        TokenLabels.of(record.keys(kind), keys, record.target_text if kind == "decoder" else record.source_text),
+        TokenLabels.of(record.keys(kind), keys, key_text),
         tuple(record.kinds),
         record.source_text,
         record.target_text,

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.folders.models import LoadedModel, Models
-from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.outputs import piece_scores
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import ModelInputs, Token, piece, words
 from regard.inspection.forward.text_windows import fit_request
@@ -25,13 +26,13 @@ from regard.inspection.questions.attribution import (
     attribute,
     difference,
     explained_score,
-    integrate,
+    is_number,
+    label_index,
     most_probable_piece,
-    piece_score,
     pieces_score,
     read_ablated,
 )
-from regard.inspection.requests import Request, check_finite
+from regard.inspection.requests import Request
 from regard.library.attention import TokenLabels
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import fills_words, reads_text
@@ -39,7 +40,8 @@ from regard.tasks.kinds import fills_words, reads_text
 if TYPE_CHECKING:
     from torch import Tensor
 
-LEAST, MOST = FEWEST, 100_000
+MOST = 100_000
+"""Most passes of integrated gradients."""
 FOR, AGAINST = "31,79,214", "176,68,24"
 """Colours, as red, green and blue."""
 
@@ -120,25 +122,20 @@ def attribution(given: OutputRequest, method: Method, passes: int) -> Attributio
     """
     if method not in get_args(Method):
         raise UsageError(f"{method!r} is no method; there are {' and '.join(get_args(Method))}", "method")
-    if isinstance(passes, bool) or not isinstance(passes, int) or not LEAST <= passes <= MOST:
-        raise UsageError(f"{passes!r} is no number from {LEAST} to {MOST:,}", "passes")
+    if isinstance(passes, bool) or not isinstance(passes, int) or not FEWEST <= passes <= MOST:
+        raise UsageError(f"{passes!r} is no number from {FEWEST} to {MOST:,}", "passes")
     outputs = {"text": _of_text, "continuation": _of_continuation, "words": _of_gap}
-    explained, changes = outputs.get(given.loaded.task.info.writes, _of_label)(given), given.asked.changes
-    seen, baseline = explained.seen, None
-    if method == "integrated_gradients":
-        score, baseline, shares = integrate(seen, changes, explained.score, passes)
-    else:
-        score, shares = attribute(seen, changes, explained.score)
-    check_finite(np.array([score, baseline or 0.0]), *shares.values())
-    image = seen.task.info.reads == "image"
-    source = _token_shares(seen.source, seen.source_text, shares["source"], image)
-    target = _token_shares(seen.target, seen.target_text, shares["target"], image) if "target" in shares else None
+    writes = given.models.load_for(given.asked).task.info.writes
+    explained = outputs.get(writes, _of_label)(given)
+    seen = explained.seen
+    score, baseline, shares = attribute(seen, given.asked.changes, explained.score, method, passes)
+    source = _token_shares(seen.source, seen.source_text, shares["source"])
+    target = _token_shares(seen.target, seen.target_text, shares["target"]) if "target" in shares else None
     return Attribution(method, explained.output, explained.against, score, baseline, source, target)
 
 
-def _token_shares(tokens: Sequence[Token], text: str, shares: NDArray[np.floating], image: bool) -> TokenShares:
-    found = [(token.text, [place]) for place, token in enumerate(tokens)] if image else words(tokens, text)
-    return TokenShares(TokenLabels.of(tokens, found, text), np.asarray(shares, np.float64))
+def _token_shares(tokens: Sequence[Token], text: str, shares: NDArray[np.floating]) -> TokenShares:
+    return TokenShares(TokenLabels.of(tokens, words(tokens, text), text), np.asarray(shares, np.float64))
 
 
 def _coloured(side: TokenShares, largest: float) -> str:
@@ -166,14 +163,9 @@ class OutputRequest:
     against: str | None
     word: str | int | None
 
-    @property
-    def loaded(self) -> LoadedModel:
-        """The model."""
-        return self.models.load_for(self.asked)
-
     def inputs(self, changed: Request | None = None) -> ModelInputs:
         """The input, or a changed one."""
-        return inputs_of(self.models, self.loaded, changed or self.asked)
+        return inputs_of(self.models, changed or self.asked)
 
 
 @dataclass(frozen=True)
@@ -211,7 +203,7 @@ def _of_continuation(given: OutputRequest) -> OutputScore:
         return _word(given.inputs(), given.word)
     asked = [replace(given.asked, text=given.asked.text + (end or "")) for end in (given.target, given.against)]
     longest = max(asked, key=lambda one: len(one.text))
-    if fit_request(given.models, given.loaded, longest).source is not None:
+    if fit_request(given.models, longest).source is not None:
         raise RegardError("with its continuation this is longer than the model reads", "text")
     seen = given.inputs(asked[0])
     other = None if given.against is None else given.inputs(asked[1])
@@ -223,10 +215,10 @@ def _of_continuation(given: OutputRequest) -> OutputScore:
     place = len(seen.written)
     id = _most_probable(given, seen, place)
     if other is None:
-        return OutputScore(seen, piece_score(seen, place, id), _piece(seen, id))
+        return _at(seen, place, id)
     if other.written_ids[:place] != seen.written_ids or len(other.written_ids) == place:
         raise UsageError("does not go on with the text as it is; begin it with a space", "against")
-    return _difference(seen, place, id, other.written_ids[place])
+    return _at(seen, place, id, other.written_ids[place])
 
 
 def _of_gap(given: OutputRequest) -> OutputScore:
@@ -239,16 +231,14 @@ def _of_gap(given: OutputRequest) -> OutputScore:
     places = gaps[:1] if given.word is None else _places(seen, given.word)
     if len(places) > 1 or (places[0] not in gaps and given.target is None and given.against is None):
         _refuse("this word has several pieces; name one by its index", target=given.target, against=given.against)
-        return OutputScore(seen, pieces_score(seen, places), _text(seen, places))
+        return _pieces(seen, places)
     (place,) = places
     id = seen.written_ids[place]
     if given.target is not None:
         id = _filling(given, seen, place, "target")
     elif place in gaps:
         id = _most_probable(given, seen, place)
-    if given.against is None:
-        return OutputScore(seen, piece_score(seen, place, id), _piece(seen, id))
-    return _difference(seen, place, id, _filling(given, seen, place, "against"))
+    return _at(seen, place, id, None if given.against is None else _filling(given, seen, place, "against"))
 
 
 def _of_label(given: OutputRequest) -> OutputScore:
@@ -263,12 +253,11 @@ def _of_label(given: OutputRequest) -> OutputScore:
     else:
         _refuse("this model predicts nothing for a single word", word=given.word)
     whole = explained_score(seen, place, None)
-    if task.info.writes != "tags" and task.recipe.classification.kind == "regression":
+    if is_number(task):
         _refuse("this model predicts a number, and no labels", target=given.target, against=given.against)
         return OutputScore(seen, whole, labels[0])
     for name, label in (("target", given.target), ("against", given.against)):
-        if label is not None and label not in labels:
-            raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", name)
+        label_index(labels, label, name)
     scores = {label: explained_score(seen, place, label) for label in labels}
 
     def most_probable(hidden_TD: Tensor) -> str:
@@ -285,7 +274,13 @@ def _word(seen: ModelInputs, word: str | int) -> OutputScore:
     places = _places(seen, word)
     if seen.task.info.writes == "continuation" and 0 in places:
         raise UsageError("the first token was given: nothing came before it", "word")
-    return OutputScore(seen, pieces_score(seen, places), _text(seen, places))
+    return _pieces(seen, places)
+
+
+def _pieces(seen: ModelInputs, places: Sequence[int]) -> OutputScore:
+    begin, end = _span(seen, places)
+    text = seen.target_text[begin:end] or seen.written[places[0]].text
+    return OutputScore(seen, pieces_score(seen, places), text)
 
 
 def _contrast(seen: ModelInputs, other: ModelInputs) -> OutputScore:
@@ -293,14 +288,18 @@ def _contrast(seen: ModelInputs, other: ModelInputs) -> OutputScore:
     place = _first_difference(seen.written_ids, other.written_ids)
     if place == min(len(seen.written_ids), len(other.written_ids)):
         raise UsageError("is written already, or says no more: the two do not differ", "against")
-    return _difference(seen, place, seen.written_ids[place], other.written_ids[place])
+    return _at(seen, place, seen.written_ids[place], other.written_ids[place])
 
 
-def _difference(seen: ModelInputs, place: int, id: int, other: int) -> OutputScore:
+def _at(seen: ModelInputs, place: int, id: int, other: int | None = None) -> OutputScore:
+    """A piece at a place, or one instead of another."""
+    assert reads_text(seen.task)
+    score, name = pieces_score(seen, [place], [id]), partial(piece, seen.task.target_tokenizer)
+    if other is None:
+        return OutputScore(seen, score, name(id))
     if id == other:
         raise UsageError("is the output itself: the two do not differ", "against")
-    score = difference(piece_score(seen, place, id), piece_score(seen, place, other))
-    return OutputScore(seen, score, _piece(seen, id), _piece(seen, other))
+    return OutputScore(seen, difference(score, pieces_score(seen, [place], [other])), name(id), name(other))
 
 
 def _first_difference(one: Sequence[int], other: Sequence[int]) -> int:
@@ -311,12 +310,12 @@ def _first_difference(one: Sequence[int], other: Sequence[int]) -> int:
 
 def _most_probable(given: OutputRequest, seen: ModelInputs, place: int) -> int:
     """The most probable piece at a place."""
-    task, scores = seen.task, PIECE_SCORES[seen.task.info.writes]
+    task = seen.task
     assert reads_text(task)
     row = place - int(task.info.writes == "continuation")
 
     def best(hidden_TD: Tensor) -> int:
-        return most_probable_piece(task, scores(task.model, hidden_TD)[row])
+        return most_probable_piece(task, piece_scores(task, hidden_TD)[row])
 
     return read_ablated(seen, given.asked.changes, best)
 
@@ -357,20 +356,10 @@ def _span(seen: ModelInputs, places: Sequence[int]) -> tuple[int, int]:
     return begin + len(text) - len(text.lstrip()), begin + len(text.rstrip())
 
 
-def _text(seen: ModelInputs, places: Sequence[int]) -> str:
-    begin, end = _span(seen, places)
-    return seen.target_text[begin:end] or seen.written[places[0]].text
-
-
 def _replace_words(seen: ModelInputs, places: Sequence[int], word: str) -> str:
     """The written text with another word in the place of some tokens."""
     begin, end = _span(seen, places)
     return seen.target_text[:begin] + word + seen.target_text[end:]
-
-
-def _piece(seen: ModelInputs, id: int) -> str:
-    assert reads_text(seen.task)
-    return piece(seen.task.target_tokenizer, id)
 
 
 def _refuse(why: str, **options: object) -> None:

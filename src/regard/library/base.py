@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from html import escape
 from inspect import getattr_static
@@ -23,10 +24,11 @@ from regard.config.families import Model as Section
 from regard.inspection.folders.facts import positions_of
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.record import Kind
+from regard.inspection.forward.text_windows import fit_request
 from regard.inspection.questions.attribution import PASSES, Method
 from regard.inspection.questions.export import describe_changes
-from regard.inspection.requests import UNCHANGED, AblationRequest, Flag, Heads, Request, question
-from regard.library.attention import Attention, attention_of, request, warn_of_parts
+from regard.inspection.requests import UNCHANGED, AblationRequest, Flag, Heads, Request, question, read
+from regard.library.attention import Attention, attention_of
 from regard.library.attribution import Attribution, OutputRequest, attribution
 from regard.library.heads import HeadTable, head_table
 from regard.models.presets import count_parameters
@@ -34,6 +36,7 @@ from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.tasks import model_folder
 from regard.tasks.engine import give_engine, share_engine
+from regard.tasks.kinds import reads_image, translates
 from regard.tasks.model_path import CARD, finished_folder, weights_sha256
 from regard.tasks.protocols import Task
 from regard.tasks.text.precisions import Wanted
@@ -212,17 +215,15 @@ class Model:
         Raises:
             UsageError: the model has no such part.
         """
-        here = self._changes
-        asked = _ablation_request(tuple(heads), positions, scaling, mask)
-        changes = AblationRequest(
+        here, asked = self._changes, _ablation_request(tuple(heads), positions, scaling, mask)
+        _refuse_absent(self.recipe.model, asked)
+        found = copy(self)
+        found._changes = AblationRequest(
             tuple(sorted({*here.off, *asked.off})),
             here.positions and asked.positions,
             here.scaling and asked.scaling,
             here.mask and asked.mask,
         )
-        _refuse_absent(self.recipe.model, asked)
-        found = copy(self)
-        found._changes = changes
         return found
 
     def attention(
@@ -246,10 +247,7 @@ class Model:
             UsageError: the model has no such kind of attention, or writes no text.
             RegardError: the text is empty, an image is of another size, or the model has no attention.
         """
-        models = self._explored
-        asked = request(self._task, self._weights, self._changes, self._read(text), target, window)
-        warn_of_parts(models, asked)
-        return attention_of(models, asked, kind)
+        return attention_of(self._explored, self._request(text, target, window), kind)
 
     def heads(self, texts: Iterable[Input], targets: Iterable[str] | None = None) -> HeadTable:
         """What each head does over many texts: how much it attends to the previous token, an equal word, marks …
@@ -303,11 +301,34 @@ class Model:
             UsageError: the model has no such output.
             RegardError: the text is empty or too long, or an image is of another size.
         """
-        models = self._explored
-        written = target if self.recipe.info.writes == "text" else None
-        asked = request(self._task, self._weights, self._changes, self._read(text), written, window)
-        warn_of_parts(models, asked)
-        return attribution(OutputRequest(models, asked, target, against, word), method, passes)
+        asked = self._request(text, target if self.recipe.info.writes == "text" else None, window)
+        return attribution(OutputRequest(self._explored, asked, target, against, word), method, passes)
+
+    def _request(self, text: Input, target: str | None, window: int | None) -> Request:
+        """What is asked of the model; a warning where a text is longer than it reads, and no part of it is named.
+
+        Raises:
+            UsageError: it does not fit the model.
+            RegardError: an image is not of the size that the model reads.
+        """
+        models, task, given = self._explored, self._task, self._read(text)
+        asked: dict[str, object]
+        if reads_image(task):
+            if target is not None or window is not None:
+                raise UsageError("is not for a model of images", "window" if target is None else "target")
+            if not isinstance(given, str | np.ndarray):
+                raise UsageError("expected an array of pixel values, height × width (× channels)", "text")
+            asked = {"image": {"pixels": task.images([given])[0].ravel().tolist()}}
+        else:
+            between = task.direction if translates(task) and task.assets.languages else None
+            asked = {"text": given, "target": target, "window": window, "between": between}
+        if target is not None and task.info.writes != "text":
+            raise UsageError("this model reads a text and writes none", "target")
+        found = replace(read(Request, asked), weights=self._weights, changes=self._changes)
+        cut = fit_request(models, found)
+        if cut.label and window is None:
+            warnings.warn(f"{cut.label} window= gives another.", stacklevel=3)
+        return found
 
     def _read(self, given: Input) -> str | NDArray[np.generic]:
         """Two texts as the one that a classifier of pairs reads; anything else as it is."""

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.outputs import PIECE_SCORES, Candidate
+from regard.inspection.forward import outputs
+from regard.inspection.forward.outputs import Candidate
 from regard.inspection.forward.passes import bytes_of, forward_pass, greedy_output
 from regard.inspection.forward.record import record, text_inputs
 from regard.inspection.requests import AblationRequest, ImageRequest, Request, read
@@ -66,12 +67,12 @@ def test_weights_and_candidates_are_those_of_a_record(models: Models, number: Nu
 def test_one_pass_is_enough(models: Models, number: Number, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Weights, candidates and probabilities are heard in one pass, all pieces said once, and nothing is made again."""
     task = models.load(number(name)).task
-    runs, said, times = list[int](), PIECE_SCORES[task.info.writes], list[int]()
+    runs, said, times = list[int](), outputs.piece_scores, list[int]()
     part, one = task.model.decoder, replace(asked(number(name), name), text="The animal was too tired.")
     one = replace(one, target="Die Straße") if name == "translator" else one
     forward = part.forward
     monkeypatch.setattr(part, "forward", lambda *given, **named: runs.append(1) or forward(*given, **named))
-    monkeypatch.setitem(PIECE_SCORES, task.info.writes, lambda *given: times.append(1) or said(*given))
+    monkeypatch.setattr(outputs, "piece_scores", lambda *given: times.append(1) or said(*given))
     first = forward_pass(models, one)
     assert (len(first.said or ()), len(runs), len(times)) == (len(first.probability or ()), 1, 1)
     assert forward_pass(models, one) is first
@@ -85,7 +86,7 @@ def test_probabilities_of_what_is_written(models: Models, number: Number, task: 
     """By the model step by step, as it searches."""
     this = task(name)
     one = asked(number(name), name)
-    seen = text_inputs(this, one.text, greedy_output(models, models.load(one.model), one))
+    seen = text_inputs(this, one.text, greedy_output(models, one))
     found = forward_pass(models, one)
     assert found.record.written == seen.written
     step = stepper(this.model)
@@ -168,11 +169,10 @@ def test_every_model_does_without(models: Models, number: Number, name: str) -> 
 def test_what_the_model_writes_is_searched_for_once(
     models: Models, number: Number, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded = models.load(number("spanner"))
     one = Request(model=number("spanner"), text=SPANNED, changes=AblationRequest(off=(("cross", 1, 1),)))
-    first = greedy_output(models, loaded, one)
+    first = greedy_output(models, one)
     monkeypatch.setattr("regard.inspection.forward.passes.beam_search", None)
-    assert greedy_output(models, loaded, replace(one, target="cat")) is first
+    assert greedy_output(models, replace(one, target="cat")) is first
 
 
 def test_numbers_that_are_none_are_said(tmp_path: Any) -> None:

@@ -106,7 +106,7 @@ def test_what_is_not_there_is_said(shown: dict[str, Any], refusal: Any) -> None:
         image_view(viewer(**SIZES), IMAGE[1:], 1, None, None)
     view = image_view(viewer(**SIZES), IMAGE, 1, None, None)
     with pytest.raises(UsageError):  # a view made of weights alone
-        ImageView(view.pixels, 9.0, view.grid, view.weights, view.name, layer=0)
+        ImageView(view.pixels, 9.0, view.grid, view.record, view.name, layer=0)
     with refused(UsageError, "image"):
         distances(viewer(**SIZES), [])
     with refused(RegardError, "image", "6 x 4 x 1"):

@@ -73,7 +73,7 @@ def test_it_is_the_slope_of_the_score(
     without = AblationRequest(positions=positions)
     seen = precise(task(name), {**before(name), **given})
     score = explained_score(seen, given.get("place"), given.get("label"))
-    told, shares = attribute(seen, without, score)
+    told, _, shares = attribute(seen, without, score, "gradient_x_input", 0)
 
     def again() -> Tensor:
         with without.ablations.apply(seen.task.recipe.model):

@@ -33,18 +33,17 @@ def test_records_in_a_batch_are_those_alone_and_counted_by_kind(task: TaskOf, na
     if name == "pairs":
         texts[1] = "The animal [SEP] it was tired."
     given = [TextExample(text) for text in texts]
-    found = list(record_texts(task(name), given))
-    for text, one in zip(texts, found, strict=True):
+    for text, (one, cut) in zip(texts, record_texts(task(name), given), strict=True):
         wanted = record(task(name), text)
-        assert (one.record.source, one.record.written) == (wanted.source, wanted.written)
-        assert one.record.kinds == wanted.kinds
-        assert not one.cut
+        assert (one.source, one.written) == (wanted.source, wanted.written)
+        assert one.kinds == wanted.kinds
+        assert not cut
         for kind in wanted.kinds:
-            for some, other in zip(one.record.weights[kind], wanted.weights[kind], strict=True):
+            for some, other in zip(one.weights[kind], wanted.weights[kind], strict=True):
                 np.testing.assert_allclose(some, other, atol=1e-5)
-    (one, _) = count_texts(task(name), given)
+    (first, _) = count_texts(task(name), given)
     sizes = task(name).recipe.model.attention
-    assert {kind: counts.sum_LHF.shape[:2] for kind, counts in one.counts.items()} == sizes
+    assert {kind: counts.sum_LHF.shape[:2] for kind, counts in first.counts.items()} == sizes
 
 
 def test_ablations_are_applied(task: TaskOf) -> None:

@@ -297,7 +297,7 @@ def crafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
 
         monkeypatch.setattr(look, "_losses", falls)
         made = replace(one, record=replace(record, weights={**record.weights, "cross": list(weights)}))
-        first = first_head(models, models.load(0), asked, made, "cross")
+        first = first_head(models, asked, made, "cross")
         return first and (first.layer, first.head, queries[first.query][0])
 
     return found
@@ -342,7 +342,7 @@ def test_within_a_text_itself_and_its_neighbours_are_no_other_word(
             key = queries[(place + away) % len(queries)][1][0]
             weights[layer, head, places, key] = 1
     made = replace(seen, record=replace(one, weights={"encoder": list(weights)}))
-    found = first_head(models, models.load_for(asked), asked, made, "encoder")
+    found = first_head(models, asked, made, "encoder")
     assert found is not None
     assert (found.layer, found.head) == (2, 1)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.inspection.forward.record import text_inputs
-from regard.inspection.questions.vectors import Plane, cosines, nearest, position_views
+from regard.inspection.questions.vectors import Plane, cosines, likeness, nearest, position_views
 from regard.models.ablation import Ablations
 from regard.models.captured_attention import streams
 from tests.inspection.forward.small_scenes import both
@@ -212,19 +212,19 @@ def test_few_points_lie_on_it_too(points: list[list[float]]) -> None:
 def test_relative_positions_add_to_scores_by_distance(stack: str) -> None:
     seen = both(positions="relative", relative_buckets=8, relative_distance=16)
     part = getattr(seen.task.model, stack).input.positions
-    found = position_views(seen.task.model, seen.task.recipe.model, stack, 3)
-    assert not found.vector_TD.any()
-    assert not found.likeness_TT.any()
-    assert found.bias_HX is not None
+    vector_TD, bias_HX = position_views(seen.task.model, seen.task.recipe.model, stack, 3)
+    assert not vector_TD.any()
+    assert not likeness(vector_TD).any()
+    assert bias_HX is not None
     before = [2, 1, 0]  # the bucket of what stands so far before the query
     behind = [5, 6] if stack == "encoder" else [0, 0]  # two-way: half of them are for what stands behind
-    np.testing.assert_allclose(found.bias_HX.T, part.weight.detach().numpy()[before + behind], atol=1e-6)
+    np.testing.assert_allclose(bias_HX.T, part.weight.detach().numpy()[before + behind], atol=1e-6)
 
 
 def test_rotary_positions_turn_by_the_formula() -> None:
     seen = both(positions="rotary", d_k=6, rotary_base=100.0)
-    found = position_views(seen.task.model, seen.task.recipe.model, "decoder", 9)
+    vector_TD, bias_HX = position_views(seen.task.model, seen.task.recipe.model, "decoder", 9)
     angle_TK = np.arange(9)[:, None] * 100.0 ** (-np.arange(3) / 3)
-    np.testing.assert_allclose(found.vector_TD, np.hstack([np.cos(angle_TK), np.sin(angle_TK)]), atol=1e-6)
-    np.testing.assert_allclose(found.likeness_TT[0], np.cos(angle_TK).mean(1), atol=1e-6)
-    assert found.bias_HX is None
+    np.testing.assert_allclose(vector_TD, np.hstack([np.cos(angle_TK), np.sin(angle_TK)]), atol=1e-6)
+    np.testing.assert_allclose(likeness(vector_TD)[0], np.cos(angle_TK).mean(1), atol=1e-6)
+    assert bias_HX is None

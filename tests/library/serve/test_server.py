@@ -193,7 +193,7 @@ def watched(sends: bool) -> tuple[Mock, Mock, TimedTransport]:
     """A transport that has taken nothing of the first four bytes, its loop, and what watches it."""
     sent, loop = Mock(), Mock()
     sent.is_closing.return_value, sent.get_write_buffer_size.return_value = False, 4
-    return sent, loop, TimedTransport(sent, loop, 20.0, 0.5, lambda: sends)
+    return sent, loop, TimedTransport(sent, loop, Limits(stalled=20.0, drained=0.5), lambda: sends)
 
 
 @pytest.mark.parametrize("closing", [False, True])

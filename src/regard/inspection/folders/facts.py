@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from regard.config import Recipe
 from regard.config.families import Model, Recurrent, VitSection
 from regard.data.prepare.shards import Shards
-from regard.inspection.folders.training_curves import LOG
+from regard.inspection.folders.training_curves import LOG, parse_line
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.language_tokens import LanguageTokens
@@ -25,7 +24,7 @@ from regard.text.lines import replace_surrogates
 from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
 
 if TYPE_CHECKING:
-    from regard.text.tokenizers.vocabulary import AnyTokenizer
+    pass
 
 TEXTS = 64
 """Most texts read."""
@@ -101,7 +100,8 @@ def validation_examples(folder: Path) -> ValidationTexts | None:
     try:
         refuse_irregular(data, None)
         tokenizer = read_tokenizer(data / TOKENIZER)
-        texts = list(_texts(data, tokenizer))
+        side = Shards(data, disk.json_of(data / "index.json")["sides"]["validation.text"])
+        texts = [tokenizer.decode(side.sentence(number).tolist()) for number in range(min(TEXTS, side.count))]
     except (OSError, ValueError, KeyError, IndexError, TypeError, RegardError):  # old files may be damaged in any way
         return None
     there = Counter(word for text in texts for word in set(_WORD.findall(text)))
@@ -109,13 +109,6 @@ def validation_examples(folder: Path) -> ValidationTexts | None:
     return ValidationTexts(
         texts, common, lambda word, behind: len(tokenizer.encode(f" {word}" if behind else word).ids) == 1
     )
-
-
-def _texts(data: Path, tokenizer: AnyTokenizer) -> Iterator[str]:
-    """The first texts of the prepared validation set, read lazily."""
-    index = disk.json_of(data / "index.json")
-    side = Shards(data, index["sides"]["validation.text"])
-    return (tokenizer.decode(side.sentence(number).tolist()) for number in range(min(TEXTS, side.count)))
 
 
 def make_cloze(line: str, seed: str, common: Collection[str], piece: Piece) -> str | None:
@@ -149,28 +142,26 @@ def examples(folder: Path, recipe: Recipe) -> list[str]:
     if with_gaps and (made := list(islice(dict.fromkeys(_cloze_examples(folder, recipe)), MOST))):
         return made
     texts = (*_samples(folder / LOG), *_validation_sentences(folder))
-    lines = (line for text in texts for line in _readable_lines(text, max_characters(recipe)))
-    shown = dict.fromkeys(line for line in lines if GAP in line or not with_gaps)
+    shown = dict.fromkeys(line for line in _readable_lines(texts, recipe) if GAP in line or not with_gaps)
     found = list(islice(shown, MOST))
     return found or ([PLAIN] if with_gaps else [])
 
 
-def max_characters(recipe: Recipe) -> int:
-    """Most characters of an example; for a character-level model its context, with room to continue."""
-    if recipe.text.units != "characters":
-        return SHORT
-    limit = recipe.data.max_tokens
-    return max(1, min(SHORT, limit - 2 - (limit // 4 if recipe.info.writes == "continuation" else 0)))
+def _readable_lines(texts: Iterable[str], recipe: Recipe) -> Iterator[str]:
+    """The readable lines of texts, each shortened.
 
-
-def _readable_lines(text: str, most: int) -> list[str]:
-    """The readable lines of a text, each shortened."""
-    found = []
-    for line in _lines(replace_surrogates(text)):
-        short = line if len(line) <= most else line[:most].rpartition(" ")[0] or line[:most]
-        if short and LOST not in short:
-            found.append(short)
-    return found
+    In a window of running text the first and last are incomplete and left out.
+    """
+    most = SHORT
+    if recipe.text.units == "characters":  # no more than its context, with room to continue
+        limit = recipe.data.max_tokens
+        most = max(1, min(SHORT, limit - 2 - (limit // 4 if recipe.info.writes == "continuation" else 0)))
+    for text in texts:
+        lines = [line.strip() for line in replace_surrogates(text).split("\n")]
+        for line in lines[1:-1] if len(lines) > 2 else [max(lines, key=len)]:
+            short = line if len(line) <= most else line[:most].rpartition(" ")[0] or line[:most]
+            if short and LOST not in short:
+                yield short
 
 
 def _cloze_examples(folder: Path, recipe: Recipe) -> Iterator[str]:
@@ -178,9 +169,7 @@ def _cloze_examples(folder: Path, recipe: Recipe) -> Iterator[str]:
     held = validation_examples(folder)
     if held is None:
         return
-    for number, line in enumerate(
-        line for text in held.texts for line in _readable_lines(text, max_characters(recipe))
-    ):
+    for number, line in enumerate(_readable_lines(held.texts, recipe)):
         found = make_cloze(line, f"{recipe.seed} {number}", held.common, held.piece)
         if found is not None:
             yield found
@@ -229,10 +218,7 @@ def _samples(log: Path) -> Iterator[str]:
     except RegardError:
         return
     for line in reversed(lines):
-        try:
-            source = json.loads(line).get("source")
-        except ValueError:  # an incomplete line
-            continue
+        source = (parse_line(line) or {}).get("source")
         if isinstance(source, str):
             yield source
 
@@ -247,12 +233,6 @@ def _validation_sentences(folder: Path) -> Iterator[str]:
     except RegardError:
         return
     yield from islice(begin.decode(errors="replace").split("\n"), MOST)
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of a text; in a window of running text the first and last are incomplete and left out."""
-    lines = [line.strip() for line in text.split("\n")]
-    return lines[1:-1] if len(lines) > 2 else [max(lines, key=len)]
 
 
 def facts(recipe: Recipe, assets: Any) -> dict[str, object]:
@@ -314,9 +294,10 @@ def title(recipe: Recipe) -> str:
     return " → ".join(LANGUAGES.get(primary(code), code) for code in codes)
 
 
-def positions_of(section: Model) -> str:
-    """The kind of positional encoding; none for recurrent models."""
-    return getattr(section, "positions", "none")
+def positions_of(section: Model, stack: str = "") -> str:
+    """The kind of positional encoding, of a decoder with a section of its own that of it; none for recurrent models."""
+    own = getattr(section, "decoder", section) if stack == "decoder" else section
+    return getattr(own, "positions", "none")
 
 
 def sides(recipe: Recipe) -> list[str]:

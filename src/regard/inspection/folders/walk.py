@@ -14,7 +14,7 @@ from pydantic import Field, Strict, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
 from regard.config.families import Model
-from regard.inspection.forward.record import Kind
+from regard.inspection.forward.record import Kind, every_head
 from regard.inspection.requests import BaseFields, Count, Number, Whole
 from regard.runs.demo import NAME as WITHOUT
 from regard.system import VERSION, disk
@@ -146,12 +146,7 @@ class Walk(BaseFields):
     def fits(self, section: Model) -> bool:
         """Whether it can be of a model of this section: it names all of its heads and no other."""
         study = self.study
-        there = {
-            (kind, layer, head)
-            for kind, (layers, heads) in section.attention.items()
-            for layer in range(1, layers + 1)
-            for head in range(1, heads + 1)
-        }
+        there = {*every_head(section.attention)}
         listed = [one.head for one in study.heads]
         named = {*listed, *(one for some in study.ablations for one in some.heads)}
         counts = [study.commonest, study.right, *(one.right for one in study.heads)]
@@ -219,27 +214,6 @@ def write_walk(study: AblationStudy, weights: str) -> bytes:
     return checksum.dump_json(values)
 
 
-def read_walk(path: Path, section: Model) -> Walk:
-    """The walk in a file.
-
-    Args:
-        path: of the file.
-        section: of the model that it should be of.
-
-    Raises:
-        RegardError: it cannot be read, is damaged, was written by a newer Regard, or is no walk of such a model.
-    """
-    values = checksum.load_json(disk.content(path, LARGEST, "walk"), path, required=True)
-    values.pop("format")
-    try:
-        found = _VALUES.validate_python(values)
-    except (ValidationError, RecursionError):
-        raise RegardError(FOREIGN, str(path)) from None
-    if not found.fits(section):
-        raise RegardError(FOREIGN, str(path))
-    return found
-
-
 def walk_state(path: Path, section: Model, weights: str | None) -> dict[str, object]:
     """The walk for the page, and why there is none where its file is no good.
 
@@ -251,8 +225,14 @@ def walk_state(path: Path, section: Model, weights: str | None) -> dict[str, obj
     try:
         if not (path.exists() and (path.parent / CORPUS).is_dir()):  # else it is somebody else's file
             return NO_WALK_STATE
-        found = read_walk(path, section)
+        values = checksum.load_json(disk.content(path, LARGEST, "walk"), path, required=True)
+        values.pop("format")
+        found = _VALUES.validate_python(values)
+        if found.fits(section):
+            return {**NO_WALK_STATE, "walk": {**asdict(found), "fits": found.weights == weights}}
+        why = FOREIGN
+    except (ValidationError, RecursionError):
+        why = FOREIGN
     except (OSError, RegardError) as error:
         why = error.message if isinstance(error, RegardError) else error.strerror or str(error)
-        return {**NO_WALK_STATE, "walk_why": f"{NO_WALK}: {NAME} {why}; {ANEW.format(path.parent)}"}
-    return {**NO_WALK_STATE, "walk": {**asdict(found), "fits": found.weights == weights}}
+    return {**NO_WALK_STATE, "walk_why": f"{NO_WALK}: {NAME} {why}; {ANEW.format(path.parent)}"}

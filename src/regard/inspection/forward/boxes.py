@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from regard.inspection.forward.record import ModelInputs
+from regard.inspection.forward.record import ModelInputs, one_sequence
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -29,17 +29,17 @@ class Box:
     Args:
         key: where it is, and what.
         module: what it computes by.
-        owned: parts and parameters beside that; ``point``: the hook point behind it, where that is no module's output.
+        owned: a part or parameter beside that; ``point``: the hook point behind it, where that is no module's output.
     """
 
     key: Key
     module: nn.Module
-    owned: tuple[Any, ...] = ()
+    owned: Any = None
     point: str = ""
 
     def parameters(self) -> dict[int, nn.Parameter]:
         """By identity."""
-        found = [p for part in (self.module, *self.owned) for p in _parameters(part)]
+        found = [p for part in (self.module, self.owned) for p in _parameters(part)]
         return {id(one): one for one in found}
 
 
@@ -59,13 +59,11 @@ def boxes_of(model: nn.Module, stacks: Mapping[str, str]) -> list[Box]:
         model: of any family; ``stacks``: of its section's ``info``.
     """
     made = [box for stack in dict.fromkeys(stacks.values()) for box in _of_stack(stack, getattr(model, stack))]
-    head = getattr(model, "head", None)
-    return [*made, _output(model) if head is None else Box(("", 0, "head"), head)]
-
-
-def _output(model: nn.Module) -> Box:
-    bias = getattr(model, "output_bias", None)
-    return Box(("", 0, "output"), model.output, () if bias is None else (bias,))  # type: ignore[arg-type]
+    head: Any = getattr(model, "head", None)
+    if head is not None:
+        return [*made, Box(("", 0, "head"), head)]
+    output: Any = model.output
+    return [*made, Box(("", 0, "output"), output, getattr(model, "output_bias", None))]
 
 
 def _of_stack(name: str, stack: Any) -> Iterator[Box]:
@@ -83,18 +81,14 @@ def _of_input(stack: str, entering: Any) -> Iterator[Box]:
     from regard.nn.positions import NoPositions
 
     table = getattr(entering, "tokens", None)
-    parts = (entering.project, entering.first) if table is None else (table, entering.words)
-    yield Box((stack, 0, "embedding"), *_first(parts), point=f"{stack}.input.embedding")
+    module, owned = (entering.project, entering.first) if table is None else (table, entering.words)
+    yield Box((stack, 0, "embedding"), module, owned, f"{stack}.input.embedding")
     if not isinstance(entering.positions, NoPositions):
         yield Box((stack, 0, "positions"), entering.positions, point=f"{stack}.input.positions")
     if getattr(entering, "segments", None) is not None:
         yield Box((stack, 0, "segments"), entering.segments)
     if not _is_identity(getattr(entering, "norm", None)):
         yield Box((stack, 0, "embedding_norm"), entering.norm)
-
-
-def _first(parts: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    return parts[0], tuple(part for part in parts[1:] if part is not None)
 
 
 def _is_identity(part: nn.Module | None) -> bool:
@@ -197,11 +191,11 @@ def run(seen: ModelInputs, modules: Mapping[str, nn.Module], points: list[str]) 
     import torch
 
     from regard.models.captured_attention import evaluating
-    from regard.nn import Sequences, hooks
+    from regard.nn import hooks
 
     model: Any = seen.task.model
     with torch.inference_mode(), evaluating(model), passing(modules) as heard, hooks.capture(points) as found:
         hidden_TD = seen.run()
         if hasattr(model, "head") and "pool" not in seen.task.recipe.model.attention:  # else it ran with the pass
-            model.head(hidden_TD, Sequences.end_to_end([len(hidden_TD)], hidden_TD.device))
+            model.head(hidden_TD, one_sequence(hidden_TD))
     return hidden_TD, {**heard, **{point: torch.cat(some) for point, some in found.items()}}

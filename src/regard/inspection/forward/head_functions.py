@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.inspection.forward.record import (
+    KINDS,
     AttentionRecord,
     Kind,
     Token,
@@ -23,6 +24,7 @@ from regard.inspection.forward.record import (
     is_self_attention,
     mean_distance,
     patch_distances,
+    token_distances,
 )
 
 Mask = NDArray[np.bool_]
@@ -31,9 +33,6 @@ Span = tuple[int, int]
 """Characters of a text: start, end."""
 SELF: tuple[Kind, ...] = ("encoder", "decoder")
 TEXT: tuple[Kind, ...] = ("encoder", "decoder", "cross")
-ALL: tuple[Kind, ...] = ("encoder", "decoder", "cross", "pool")
-EDGES = (0, 1, 2, 3, 5, 9)
-"""The smallest distance of each range of distances, in tokens."""
 
 
 @dataclass(frozen=True)
@@ -87,18 +86,9 @@ class KindRecord:
         return np.tril(seen) if self.causal else seen
 
     @cached_property
-    def place_Q(self) -> Floats:
-        """Where queries stand among the keys: within a text at themselves, else spread evenly over the other text."""
-        queries, keys = self.shape
-        even = is_self_attention(self.kind) or queries == keys
-        found: Floats = np.arange(queries, dtype=np.float64)
-        return found if even else found * ((keys - 1) / max(1, queries - 1))
-
-    @cached_property
     def away_QK(self) -> Floats:
         """The distance of each key from where the query stands, in tokens."""
-        found: Floats = np.abs(self.place_Q[:, None] - np.arange(self.shape[1]))
-        return found
+        return token_distances(*self.shape)
 
     @cached_property
     def same_QK(self) -> Mask:
@@ -111,36 +101,18 @@ class KindRecord:
                     elsewhere = other != number or not is_self_attention(self.kind)
                     if elsewhere and same.casefold() == word.casefold():
                         found[np.ix_(places, there)] = True
-        return found & ~_special(self.record.queries(self.kind))[:, None] & ~self.special_K
-
-    @cached_property
-    def special_K(self) -> Mask:
-        """Keys that cover no characters."""
-        return _special(self.keys)
+        return found & ~_special(self.record.queries(self.kind))[:, None] & ~_special(self.keys)
 
     @cached_property
     def punctuation_K(self) -> Mask:
         """Keys that hold marks, and neither letters nor digits."""
-        text = self.record.target_text if self.kind == "decoder" else self.record.source_text
+        text = self.record.texts(self.kind)[1]
         pieces = [text[token.start : token.end].strip() for token in self.keys]
         return np.array([bool(piece) and not any(map(str.isalnum, piece)) for piece in pieces], np.bool_)
 
-    def known_QK(self, names: Callable[[Antecedent], Sequence[Span]]) -> Mask:
-        """The queries of the pronoun, and the keys of the words that stand for it."""
-        found = np.zeros(self.shape, np.bool_)
-        known, record = self.antecedent, self.record
-        if known is None or known.source_text != record.source_text:
-            return found
-        written = record.target_text == known.target_text
-        span = (known.target if written else None) if self.kind == "cross" else known.source
-        if span is None or (self.kind == "decoder" and record.target_text != record.source_text):
-            return found
-        found[np.ix_(_within(record.queries(self.kind), [span]), _within(self.keys, names(known)))] = True
-        return found
-
 
 def _special(tokens: Sequence[Token]) -> Mask:
-    return np.array([token.start == token.end for token in tokens], np.bool_)
+    return np.array([token.special for token in tokens], np.bool_)
 
 
 def _within(tokens: Sequence[Token], spans: Sequence[Span]) -> Mask:
@@ -153,9 +125,22 @@ def _shift(step: int) -> Callable[[KindRecord], Mask]:
     return lambda sides: np.eye(*sides.shape, step, np.bool_)
 
 
-def _columns(keys: Callable[[KindRecord], Mask]) -> Callable[[KindRecord], Mask]:
-    """The same keys for every query."""
-    return lambda sides: np.broadcast_to(keys(sides), sides.shape)
+def _known(names: Callable[[Antecedent], Sequence[Span]]) -> Callable[[KindRecord], Mask]:
+    """The queries of the pronoun, and the keys of the words that stand for it."""
+
+    def mask(sides: KindRecord) -> Mask:
+        found = np.zeros(sides.shape, np.bool_)
+        known, record = sides.antecedent, sides.record
+        if known is None or known.source_text != record.source_text:
+            return found
+        written = record.target_text == known.target_text
+        span = (known.target if written else None) if sides.kind == "cross" else known.source
+        if span is None or (sides.kind == "decoder" and record.target_text != record.source_text):
+            return found
+        found[np.ix_(_within(record.queries(sides.kind), [span]), _within(sides.keys, names(known)))] = True
+        return found
+
+    return mask
 
 
 def _range(low: float, high: float) -> Callable[[KindRecord], Mask]:
@@ -163,67 +148,53 @@ def _range(low: float, high: float) -> Callable[[KindRecord], Mask]:
 
 
 @dataclass(frozen=True)
-class HeadLabel:
-    """A share of attention, as a column.
+class HeadFunction:
+    """Something a head may attend to, a share of attention as a column.
 
     Args:
         title: of its column; ``note``: which keys these are.
+        mask: ``mask_QK``, the keys of each query of a :class:`KindRecord`, or ``mask_K``, those of every query; of
+            :class:`PatchPositions` the keys, class token first, of every patch, or one row that is every patch's.
+        kinds: of attention in which there is such a thing.
     """
 
     title: str
     note: str
-
-
-@dataclass(frozen=True)
-class HeadFunction(HeadLabel):
-    """Something a head may attend to.
-
-    Args:
-        kinds: of attention in which there is such a thing.
-        mask: ``mask_QK``, the keys of each query.
-    """
-
-    kinds: tuple[Kind, ...]
-    mask: Callable[[KindRecord], Mask]
+    mask: Callable[..., Mask]
+    kinds: tuple[Kind, ...] = KINDS
 
 
 FUNCTIONS: Mapping[str, HeadFunction] = {
-    "previous": HeadFunction("previous token", "the token before", SELF, _shift(-1)),
-    "next": HeadFunction("next token", "the token after", SELF, _shift(1)),
-    "itself": HeadFunction("itself", "the same token", SELF, _shift(0)),
+    "previous": HeadFunction("previous token", "the token before", _shift(-1), SELF),
+    "next": HeadFunction("next token", "the token after", _shift(1), SELF),
+    "itself": HeadFunction("itself", "the same token", _shift(0), SELF),
     "diagonal": HeadFunction(
-        "same place", "less than one token from the same place, both texts spread evenly", ("cross",), _range(0, 1.5)
+        "same place", "less than one token from the same place, both texts spread evenly", _range(0, 1.5), ("cross",)
     ),
-    "first": HeadFunction("first token", "the first key", ALL, _columns(lambda sides: np.arange(sides.shape[1]) == 0)),
+    "first": HeadFunction("first token", "the first key", lambda sides: np.arange(sides.shape[1]) == 0),
     "end": HeadFunction(
         "end token",
         "a token that is no text, such as </s>, but the first",
-        ALL,
-        _columns(lambda sides: sides.special_K & (np.arange(sides.shape[1]) > 0)),
+        lambda sides: _special(sides.keys) & (np.arange(sides.shape[1]) > 0),
     ),
-    "punctuation": HeadFunction("punctuation", "marks", ALL, _columns(lambda sides: sides.punctuation_K)),
-    "same_word": HeadFunction("same word", "an equal word or number elsewhere", TEXT, lambda sides: sides.same_QK),
+    "punctuation": HeadFunction("punctuation", "marks", lambda sides: sides.punctuation_K),
+    "same_word": HeadFunction("same word", "an equal word or number elsewhere", lambda sides: sides.same_QK, TEXT),
     "antecedent": HeadFunction(
-        "antecedent",
-        "of a pronoun, the words it stands for",
-        TEXT,
-        lambda sides: sides.known_QK(lambda one: one.antecedents),
+        "antecedent", "of a pronoun, the words it stands for", _known(lambda one: one.antecedents), TEXT
     ),
 }
 """The functions by which a head may be named, in the order of their columns."""
-RIVAL = HeadFunction(
-    "rival", "of a pronoun, the other words it could mean", TEXT, lambda sides: sides.known_QK(lambda one: one.rivals)
-)
+RIVAL = HeadFunction("rival", "of a pronoun, the other words it could mean", _known(lambda one: one.rivals), TEXT)
 DISTANCES: Mapping[str, HeadFunction] = {
-    (f"distance_{low}" if high == low + 1 else f"distance_{low}_to_{high - 1}" if high else f"distance_{low}_on"): (
-        HeadFunction(
-            f"{low}" if high == low + 1 else f"{low}–{high - 1}" if high else f"{low}+",
-            "how many tokens away the keys are",
-            TEXT,
-            _range(low, high or np.inf),
-        )
+    name: HeadFunction(title, "how many tokens away the keys are", _range(low, high), TEXT)
+    for name, title, low, high in (
+        ("distance_0", "0", 0, 1),
+        ("distance_1", "1", 1, 2),
+        ("distance_2", "2", 2, 3),
+        ("distance_3_to_4", "3–4", 3, 5),
+        ("distance_5_to_8", "5–8", 5, 9),
+        ("distance_9_on", "9+", 9, np.inf),
     )
-    for low, high in zip(EDGES, (*EDGES[1:], 0), strict=True)
 }
 SHARES: Mapping[str, HeadFunction] = {**FUNCTIONS, "rival": RIVAL, **DISTANCES}
 """Everything that is a share of attention."""
@@ -241,7 +212,7 @@ class HeadMetrics:
     """
 
     of: str
-    shares: Mapping[str, HeadLabel]
+    shares: Mapping[str, HeadFunction]
     functions: tuple[str, ...]
     measures: Mapping[str, str]
 
@@ -343,27 +314,16 @@ def _behind(mask: Mask) -> Mask:
     return np.pad(mask, ((0, 0), (1, 0)))
 
 
-@dataclass(frozen=True)
-class PatchFunction(HeadLabel):
-    """Something a head may attend to in an image.
-
-    Args:
-        mask: the keys, class token first, of every patch; or one row that is every patch's.
-    """
-
-    mask: Callable[[PatchPositions], Mask]
-
-
-PATCH_FUNCTIONS: Mapping[str, PatchFunction] = {
-    "same_patch": PatchFunction("same patch", "the patch itself", lambda at: _behind(at.distances[1] == 0)),
-    "neighbours": PatchFunction(
+PATCH_FUNCTIONS: Mapping[str, HeadFunction] = {
+    "same_patch": HeadFunction("same patch", "the patch itself", lambda at: _behind(at.distances[1] == 0)),
+    "neighbours": HeadFunction(
         "neighbours", "the patches beside it, up to eight", lambda at: _behind(at.distances[1] == 1)
     ),
-    "row": PatchFunction("same row", "other patches of its row", lambda at: at.others(lambda row, column: row)),
-    "column": PatchFunction(
+    "row": HeadFunction("same row", "other patches of its row", lambda at: at.others(lambda row, column: row)),
+    "column": HeadFunction(
         "same column", "other patches of its column", lambda at: at.others(lambda row, column: column)
     ),
-    "class_token": PatchFunction(
+    "class_token": HeadFunction(
         "class token",
         "the class token, of what patches look at",
         lambda at: np.eye(1, 1 + at.rows * at.columns, dtype=np.bool_),

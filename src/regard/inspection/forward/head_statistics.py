@@ -42,7 +42,6 @@ class HeadStatistics:
         queries_F: over how many queries; ``texts_F``: of how many texts.
     """
 
-    kind: Kind
     metrics: HeadMetrics
     mean_LHF: Floats
     low_LHF: Floats
@@ -71,7 +70,8 @@ class HeadStatistics:
         :data:`EXCESS` beyond its interval.
         """
         sure = [name for name in self.functions if name not in self.rare and self._is_sure(layer, head, name)]
-        return max(sure, key=lambda name: self.excess(layer, head, name), default=None)
+        excess_F = self.mean_LHF[layer, head] - self.chance_F
+        return max(sure, key=lambda name: excess_F[self._place(name)], default=None)
 
     def rare_functions(self, layer: int, head: int) -> list[str]:
         """The same of functions that few queries can show: those that hold where there is such a key.
@@ -85,11 +85,6 @@ class HeadStatistics:
         name, rare = self.function(layer, head), self.rare_functions(layer, head)
         where = [f"{' and '.join(map(self.metrics.title, rare))} where there is one"] if rare else []
         return "; ".join([*([self.metrics.title(name)] if name else []), *where]) or NONE
-
-    def excess(self, layer: int, head: int, name: str) -> float:
-        """The mean less chance; layer and head from 0."""
-        place = self._place(name)
-        return float(self.mean_LHF[layer, head, place] - self.chance_F[place])
 
     def _is_sure(self, layer: int, head: int, name: str) -> bool:
         place = self._place(name)
@@ -113,10 +108,10 @@ def head_statistics(
         seed: of the bootstrap.
         metrics: what was counted.
     """
-    return {kind: _statistics(kind, metrics, [one[kind] for one in texts], seed) for kind in texts[0]}
+    return {kind: _statistics(metrics, [one[kind] for one in texts], seed) for kind in texts[0]}
 
 
-def _statistics(kind: Kind, metrics: HeadMetrics, texts: Sequence[HeadCounts], seed: int) -> HeadStatistics:
+def _statistics(metrics: HeadMetrics, texts: Sequence[HeadCounts], seed: int) -> HeadStatistics:
     sum_NLHF = np.stack([one.sum_LHF for one in texts])
     chance_NF, queries_NF = (np.stack([getattr(one, name) for one in texts]) for name in ("chance_F", "queries_F"))
     number, layers, heads, names = sum_NLHF.shape
@@ -135,7 +130,7 @@ def _statistics(kind: Kind, metrics: HeadMetrics, texts: Sequence[HeadCounts], s
     mean_LHF, chance_F = (_ratio(sums.sum(0), queries_F) for sums in (sum_NLHF, chance_NF))
     low, high, excess_low, excess_high = ends.reshape(4, layers, heads, names)
     counted = queries_F.astype(np.int64), (queries_NF > 0).sum(0)
-    return HeadStatistics(kind, metrics, mean_LHF, low, high, excess_low, excess_high, chance_F, *counted)
+    return HeadStatistics(metrics, mean_LHF, low, high, excess_low, excess_high, chance_F, *counted)
 
 
 def _ratio(value: Floats, count: Floats) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regard.decoding.hypotheses import Fate, Trace, TraceStep
 from regard.decoding.search import search
-from regard.inspection.forward.record import ModelInputs, piece, shown_symbols, text_inputs, visible
+from regard.inspection.forward.record import ModelInputs, one_sequence, piece, shown_symbols, text_inputs, visible
 from regard.system.errors import UsageError
 from regard.tasks.kinds import (
     continues_text,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from regard.tasks.protocols import Task, TextWriter
 
 Output = dict[str, Any]
+PIECES = ("text", "continuation", "words")
+"""The kinds of output that are pieces; classifiers and taggers predict none."""
 CANDIDATES, LABELS = 5, 6
 """Alternatives shown for each token, and labels of which it is shown what n-grams say."""
 
@@ -47,18 +49,14 @@ class Candidate:
     probability: float
 
 
-def _masked_lm_scores(model: Any, hidden_TD: Tensor) -> Tensor:
-    from regard.nn.layout import Sequences
-
-    sequences = Sequences.end_to_end([len(hidden_TD)], hidden_TD.device)
-    return model.head.scores(model.head(hidden_TD, sequences))
-
-
-PIECE_SCORES: dict[str, Callable[[Any, Tensor], Tensor]] = {
-    **dict.fromkeys(("text", "continuation"), lambda model, hidden_TD: model.scores(hidden_TD)),
-    "words": _masked_lm_scores,
-}
-"""By kind of output, from ``hidden_TD`` to ``score_TV``; classifiers and taggers predict no pieces."""
+def piece_scores(task: Task, hidden_TD: Tensor) -> Tensor:
+    """``score_TV`` of a model that predicts pieces."""
+    model: Any = task.model
+    return (
+        model.head.scores(model.head(hidden_TD, one_sequence(hidden_TD)))
+        if fills_words(task)
+        else model.scores(hidden_TD)
+    )
 
 
 def scores(seen: ModelInputs) -> Tensor:
@@ -75,10 +73,10 @@ def scores(seen: ModelInputs) -> Tensor:
     from regard.models.captured_attention import evaluating
 
     task = seen.task
-    if task.info.writes not in PIECE_SCORES:
+    if task.info.writes not in PIECES:
         raise UsageError("this model predicts no tokens", "candidates")
     with torch.inference_mode(), evaluating(task.model):
-        return PIECE_SCORES[task.info.writes](task.model, seen.run()).double()
+        return piece_scores(task, seen.run()).double()
 
 
 def candidates(task: Task, score_TV: Tensor, k: int = 5) -> list[list[Candidate]]:

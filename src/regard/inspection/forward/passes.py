@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.folders.models import LoadedModel, Models
+from regard.inspection.folders.models import Models
 from regard.inspection.forward import outputs
-from regard.inspection.forward.outputs import PIECE_SCORES, Candidate, beam_search, candidates, prepare_search, scores
+from regard.inspection.forward.outputs import PIECES, Candidate, beam_search, candidates, prepare_search, scores
 from regard.inspection.forward.record import (
     AttentionRecord,
     ModelInputs,
     greedy_outputs,
     hidden_states,
     image_inputs,
-    record_attention,
+    record_pass,
     text_inputs,
 )
 from regard.inspection.forward.text_windows import WindowedRequest, fit_request
@@ -92,38 +92,38 @@ def forward_pass(models: Models, asked: Request) -> ForwardPass:
         RegardError: it cannot be computed, or has NaN or infinite values.
     """
     loaded = models.load_for(asked)
-    asked = fit_request(models, loaded, asked).asked
-    made: ForwardPass = models.passes.get((loaded.key, asked), lambda: _run_pass(models, loaded, asked))
+    asked = fit_request(models, asked).asked
+    made: ForwardPass = models.passes.get((loaded.key, asked), lambda: _run_pass(models, asked))
     return made
 
 
-def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPass:
-    task = loaded.task
-    seen = inputs_of(models, loaded, asked)
+def _run_pass(models: Models, asked: Request) -> ForwardPass:
+    seen = inputs_of(models, asked)
+    task = seen.task
     with asked.changes.ablations.apply(task.recipe.model):
-        hidden: list[Tensor] = []
-
-        def run() -> Tensor:
-            hidden.append(seen.run())
-            return hidden[-1]
-
-        record = record_attention(replace(seen, run=run))
-        if not hidden[0].isfinite().all():
-            raise RegardError(NO_NUMBERS, "model")
+        hidden_TD, (record,) = _record_finite([seen], seen.run)
         if reads_image(task):
             return _of_image(models, task, asked, record)
         assert reads_text(task)
-        words, output = task.unseen_words(record.source_text), _output(models, loaded, asked)
+        words, output = task.unseen_words(record.source_text), _output(models, task, asked)
         unseen = None if words is None else tuple(words)
-        if task.info.writes not in PIECE_SCORES:
+        if task.info.writes not in PIECES:
             return ForwardPass(record, output, unseen=unseen)
-        score_TV = scores(replace(seen, run=lambda: hidden[0]))  # reuse what is already computed
+        score_TV = scores(replace(seen, run=lambda: hidden_TD))  # reuse what is already computed
         said, shares = candidates(task, score_TV), probabilities(seen, score_TV)
         branch = seen.written_ids if writes_text(task) else None
         own = branch is not None and asked.target is None and asked.branch is None
         told = [found for found in shares or () if found is not None]
         confidence, unsure = outputs.doubt(task, told) if own else (None, None)
     return ForwardPass(record, output, said, shares, branch, unseen=unseen, confidence=confidence, unsure=unsure)
+
+
+def _record_finite(seen: Sequence[ModelInputs], run: Callable[[], Tensor]) -> tuple[Tensor, list[AttentionRecord]]:
+    """As :func:`~regard.inspection.forward.record.record_pass`; a RegardError for NaN or infinite numbers."""
+    hidden_TD, records = record_pass(seen, run)
+    if not hidden_TD.isfinite().all():
+        raise RegardError(NO_NUMBERS, "model")
+    return hidden_TD, records
 
 
 def _of_image(models: Models, task: ImageClassification, asked: Request, record: AttentionRecord) -> ForwardPass:
@@ -134,36 +134,36 @@ def _of_image(models: Models, task: ImageClassification, asked: Request, record:
     return ForwardPass(record, outputs.classes(task, image), pixels=shown_pixels(task, image), grid=grid, label=label)
 
 
-def _output(models: Models, loaded: LoadedModel, asked: Request) -> outputs.Output:
+def _output(models: Models, task: Task, asked: Request) -> outputs.Output:
     """The model's own output, regardless of a forced target."""
-    task = loaded.task
     if task.info.writes == "text":
-        return {"kind": "text", "text": prepare_search(task, asked.text, 1).text(greedy_output(models, loaded, asked))}
+        return {"kind": "text", "text": prepare_search(task, asked.text, 1).text(greedy_output(models, asked))}
     return outputs.OF_TEXTS[task.info.writes](task, asked.text)
 
 
-def inputs_of(models: Models, loaded: LoadedModel, asked: Request) -> ModelInputs:
+def inputs_of(models: Models, asked: Request) -> ModelInputs:
     """The requested inputs; a missing target is decoded from the model with the requested ablations.
 
     Raises:
         UsageError: it is not what this model reads or writes, or has nothing of the kind that is to be taken away.
         RegardError: it is empty or too long.
     """
-    task = loaded.task
+    task = models.load_for(asked).task
     with asked.changes.ablations.apply(task.recipe.model):
         if reads_image(task):
             return image_inputs(task, pixels_of(models, task, asked))
         if asked.image is not None:
             raise UsageError("this model reads texts", "image")
-        asked = fit_request(models, loaded, asked).asked
+        asked = fit_request(models, asked).asked
         target = asked.branch if asked.target is None else asked.target
         if target is None and task.info.writes == "text":
-            target = greedy_output(models, loaded, asked)
+            target = greedy_output(models, asked)
         return text_inputs(task, asked.text, target)
 
 
-def greedy_output(models: Models, loaded: LoadedModel, asked: Request) -> tuple[int, ...]:
+def greedy_output(models: Models, asked: Request) -> tuple[int, ...]:
     """The pieces of the model's own greedy output."""
+    loaded = models.load_for(asked)
     return models.written.get(
         (loaded.key, asked.own), lambda: beam_search(prepare_search(loaded.task, asked.text, 1), 1)[0].tokens
     )
@@ -230,44 +230,37 @@ class TextExample:
     target: str | None = None
 
 
-@dataclass(frozen=True)
-class TextRecord:
-    """A text's record; ``cut``: whether it is of a part, because the text is longer than the model reads."""
-
-    record: AttentionRecord
-    cut: bool
-
-
-def record_texts(task: Task, texts: Sequence[TextExample]) -> Iterator[TextRecord]:
-    """The attention weights of every text, in order, as :func:`~regard.inspection.forward.record.record` gives them.
+def record_texts(task: Task, texts: Sequence[TextExample]) -> list[tuple[AttentionRecord, bool]]:
+    """The attention weights of every text, as :func:`~regard.inspection.forward.record.record` gives them.
 
     Texts without a target are written to by a greedy search over several at once. Of a text that is longer than the
     model reads it is a part that is recorded, the one that the page shows first.
 
     Args:
         task: a loaded model of texts.
-        texts: none of them empty.
+        texts: none of them empty, and at most :data:`TEXTS`.
+
+    Returns:
+        Of each text its record, and whether that is of a part.
 
     Raises:
         UsageError: a target for a model that writes none.
         RegardError: a text is empty, or the model computes NaN or infinite values.
     """
-    for begin in range(0, len(texts), TEXTS):
-        cut = [WindowedRequest.of(task, one.source, one.target) for one in texts[begin : begin + TEXTS]]
-        seen = _inputs(task, [(one.asked.text, one.asked.target) for one in cut])
-        records = chain.from_iterable(map(_records, _groups(task, seen)))
-        for one, record in zip(cut, records, strict=True):
-            yield TextRecord(record, bool(one.cut_values))
+    cut = [WindowedRequest.of(task, one.source, one.target) for one in texts]
+    seen = _inputs(task, [one.asked for one in cut])
+    records = chain.from_iterable(map(_records, _groups(task, seen)))
+    return [(record, bool(one.label)) for one, record in zip(cut, records, strict=True)]
 
 
-def _inputs(task: Task, texts: Sequence[tuple[str, str | None]]) -> list[ModelInputs]:
+def _inputs(task: Task, texts: Sequence[Request]) -> list[ModelInputs]:
     """The inputs of each text; what the model writes itself is searched for in one batch."""
     if not writes_text(task):
-        return [text_inputs(task, text, target) for text, target in texts]
-    own = [number for number, (_, target) in enumerate(texts) if target is None]
-    sources = [text_inputs(task, texts[number][0], ()).read_ids for number in own]
+        return [text_inputs(task, one.text, one.target) for one in texts]
+    own = [number for number, one in enumerate(texts) if one.target is None]
+    sources = [text_inputs(task, texts[number].text, ()).read_ids for number in own]
     written = dict(zip(own, greedy_outputs(task, sources), strict=True))
-    return [text_inputs(task, text, written.get(number, target)) for number, (text, target) in enumerate(texts)]
+    return [text_inputs(task, one.text, written.get(number, one.target)) for number, one in enumerate(texts)]
 
 
 def _groups(task: Task, seen: Sequence[ModelInputs]) -> Iterator[list[ModelInputs]]:
@@ -286,30 +279,18 @@ def _groups(task: Task, seen: Sequence[ModelInputs]) -> Iterator[list[ModelInput
         yield group
 
 
-def _records(group: Sequence[ModelInputs]) -> Iterator[AttentionRecord]:
+def _records(group: Sequence[ModelInputs]) -> list[AttentionRecord]:
     """The records of one pass over several texts."""
     from regard.data.batches.batch import pack_sources
-    from regard.models.captured_attention import capture_layers, pass_over
+    from regard.models.captured_attention import pass_over
 
     task = group[0].task
     run: Callable[[], Tensor]
     if writes_text(task):
-        start = task.symbols.start
-        targets = [[start, *one.written_ids[:-1]] for one in group]
+        targets = [[task.symbols.start, *one.written_ids[:-1]] for one in group]
         run = pass_over(task.model, [one.read_ids for one in group], targets)
     else:
         assert has_one_stack(task)
-        run = partial(
-            hidden_states, task, task.inputs(pack_sources([np.array(one.read_ids, np.int64) for one in group]))
-        )
-    hidden: list[Tensor] = []
-    found = capture_layers(
-        task.model, task.recipe.model.family, lambda: hidden.append(run()), [len(one.target) for one in group]
-    )
-    if not hidden[0].isfinite().all():
-        raise RegardError(NO_NUMBERS, "model")
-    for number, one in enumerate(group):
-        weights = {
-            kind: [layer[number].float().cpu().numpy() for layer in layers] for kind, layers in found.items() if layers
-        }
-        yield AttentionRecord(one.source_text, one.target_text, one.source, one.target, one.written, weights)
+        given = task.inputs(pack_sources([np.array(one.read_ids, np.int64) for one in group]))
+        run = partial(hidden_states, task, given)
+    return _record_finite(group, run)[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.models.inputs import Tokens
+    from regard.nn.layout import Sequences
     from regard.tasks.images.classifier import Image, ImageClassification
     from regard.tasks.protocols import SingleTextModel, TargetWriter, Task, TextModel, TextWriter
     from regard.tasks.text.task import Read
@@ -55,6 +56,11 @@ class Token:
     start: int
     end: int
 
+    @property
+    def special(self) -> bool:
+        """Whether it covers no characters."""
+        return self.start == self.end
+
 
 def piece(tokenizer: AnyTokenizer, id: int) -> str:
     """The display text of a piece."""
@@ -69,13 +75,13 @@ def visible(piece: str) -> str:
 def words(tokens: Sequence[Token], text: str) -> list[tuple[str, list[int]]]:
     """The words of a sentence with the indices of their tokens; ``<s>`` and ``</s>`` are words of their own.
 
-    A token that is only a space belongs to the word after it.
+    A token that is only a space belongs to the word after it. Without a text each token is a word.
     """
     spans = [(match.start(), match.end()) for match in _WORD.finditer(text)]
     found: list[tuple[tuple[int, int] | None, str, list[int]]] = []
     for place, token in enumerate(tokens):
         first = next((i for i in range(token.start, len(text)) if not text[i].isspace()), token.start)
-        span = next(((a, b) for a, b in spans if a <= first < b), None) if token.end > token.start else None
+        span = next(((a, b) for a, b in spans if a <= first < b), None) if not token.special else None
         if span is not None and found and found[-1][0] == span:
             found[-1][2].append(place)
         else:
@@ -112,6 +118,17 @@ class ModelInputs:
     run: Callable[[], Tensor]
     read_ids: tuple[int, ...] = ()
     written_ids: tuple[int, ...] = ()
+
+    def tokens(self, stack: str) -> tuple[Token, ...]:
+        """What a stack of layers reads."""
+        return self.source if stack == self.task.recipe.model.info.stacks["source"] else self.target
+
+
+def one_sequence(rows: Tensor) -> Sequences:
+    """All rows as one sequence."""
+    from regard.nn.layout import Sequences
+
+    return Sequences.end_to_end([len(rows)], rows.device)
 
 
 def text_inputs(task: Task, source_text: str, target: Target = None) -> ModelInputs:
@@ -269,6 +286,11 @@ def _refuse_long(tokens: int, limit: int, instead: str, where: str = "text") -> 
         raise RegardError(f"has {tokens} tokens, the model learned from {limit} at most; give {instead}", where)
 
 
+def every_head(attention: Mapping[str, tuple[int, int]]) -> list[tuple[Kind, int, int]]:
+    """Kind, layer and number of each head, counted from 1, from the layers and heads of each use of attention."""
+    return [(kind, layer + 1, head + 1) for kind in KINDS for layer, head in np.ndindex(attention.get(kind, (0, 0)))]
+
+
 def is_self_attention(kind: Kind) -> bool:
     """Whether queries and keys are tokens of the same text."""
     return kind in ("encoder", "decoder")
@@ -304,11 +326,15 @@ class AttentionRecord:
         """The key tokens of a kind: columns."""
         return self.target if kind == "decoder" else self.source
 
+    def texts(self, kind: Kind) -> tuple[str, str]:
+        """The texts of queries and of keys."""
+        query_text = self.target_text if kind in ("decoder", "cross") else self.source_text
+        return query_text, self.target_text if kind == "decoder" else self.source_text
+
     def words(self, kind: Kind) -> tuple[Words, Words]:
-        """The words of queries and of keys."""
-        query_text = self.source_text if kind == "encoder" else self.target_text
-        key_text = self.target_text if kind == "decoder" else self.source_text
-        return words(self.queries(kind), query_text), words(self.keys(kind), key_text)
+        """The words of queries and of keys; the query of pooling is a single one."""
+        query_text, key_text = self.texts(kind)
+        return words(self.queries(kind), "" if kind == "pool" else query_text), words(self.keys(kind), key_text)
 
     def layer(self, kind: Kind, layer: int) -> NDArray[np.float32]:
         """``weight_HQK`` of a layer, counted from 1 as in the paper's figures.
@@ -317,7 +343,7 @@ class AttentionRecord:
             UsageError: there is no such layer.
         """
         if kind not in self.weights:
-            there = " and ".join(TITLES[one].lower() for one in KINDS if one in self.weights)
+            there = " and ".join(TITLES[one].lower() for one in self.kinds)
             raise UsageError(f"this model has no {TITLES[kind].lower()}, only {there}", Option("kind"))
         count = len(self.weights[kind])
         if not 1 <= layer <= count:
@@ -337,14 +363,15 @@ class AttentionRecord:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON: texts, tokens with offsets, weights as nested lists rounded to six digits."""
-        kinds = [kind for kind in KINDS if kind in self.weights]
         sides = {"source": self.source, "target": self.target, "written": self.written}
         return {
             "format": 1,
             "source_text": self.source_text,
             "target_text": self.target_text,
             **{name: [asdict(token) for token in tokens] for name, tokens in sides.items()},
-            "weights": {kind: [np.round(w.astype(float), 6).tolist() for w in self.weights[kind]] for kind in kinds},
+            "weights": {
+                kind: [np.round(w.astype(float), 6).tolist() for w in self.weights[kind]] for kind in self.kinds
+            },
         }
 
 
@@ -363,20 +390,31 @@ def record(task: Task, source_text: str, target_text: str | None = None) -> Atte
         UsageError: a target for a model that writes none.
     """
     found = record_attention(text_inputs(task, source_text, target_text))
-    if not any(found.weights.values()):
+    if not found.kinds:
         raise RegardError("has no attention to look at", "model")
     return found
 
 
 def record_attention(seen: ModelInputs) -> AttentionRecord:
     """Run the pass once and record all attention weights."""
+    return record_pass([seen], seen.run)[1][0]
+
+
+def record_pass(seen: Sequence[ModelInputs], run: Callable[[], Tensor]) -> tuple[Tensor, list[AttentionRecord]]:
+    """What one pass over several inputs of a model gives, and the attention weights of each."""
     from regard.models.captured_attention import capture_layers
 
-    heard_weights = capture_layers(seen.task.model, seen.task.recipe.model.family, seen.run, [len(seen.target)])
-    weights = {
-        kind: [one[0].float().cpu().numpy() for one in layers] for kind, layers in heard_weights.items() if layers
-    }
-    return AttentionRecord(seen.source_text, seen.target_text, seen.source, seen.target, seen.written, weights)
+    task = seen[0].task
+    hidden: list[Tensor] = []
+    lengths = [len(one.target) for one in seen]
+    found = capture_layers(task.model, task.recipe.model.family, lambda: hidden.append(run()), lengths)
+    records = []
+    for number, one in enumerate(seen):
+        weights = {
+            kind: [layer[number].float().cpu().numpy() for layer in layers] for kind, layers in found.items() if layers
+        }
+        records.append(AttentionRecord(one.source_text, one.target_text, one.source, one.target, one.written, weights))
+    return hidden[0], records
 
 
 @dataclass(frozen=True)
@@ -409,9 +447,7 @@ def measures(weight_HQK: Weights, special_K: Sequence[bool], grid: tuple[int, in
     seeing_HQ = weight_HQK.sum(axis=2) > 0
     queries_H = np.maximum(seeing_HQ.sum(axis=1), 1)
     if grid is None:
-        _, queries, keys = weight_HQK.shape
-        place_Q = np.arange(queries) * ((keys - 1) / max(1, queries - 1) if queries != keys else 1.0)
-        far_HQ = (weight_HQK * np.abs(place_Q[:, None] - np.arange(keys))).sum(axis=2)
+        far_HQ = (weight_HQK * token_distances(*weight_HQK.shape[1:])).sum(axis=2)
         distance_H = (far_HQ * seeing_HQ).sum(axis=1) / queries_H
     else:
         distance_H = mean_distance(weight_HQK, patch_distances(*grid, 1)[0])
@@ -443,6 +479,15 @@ def rollout(layers: Sequence[Weights]) -> Weights:
         through_QK = np.asarray(weight_HQK, np.float64).mean(axis=0) + np.eye(size)
         found = through_QK / through_QK.sum(axis=1, keepdims=True) @ found
     return found
+
+
+def token_distances(queries: int, keys: int) -> NDArray[np.float64]:
+    """How many tokens every key is from where each query stands.
+
+    Between two texts of other lengths a query stands where it would if both were spread over each other evenly.
+    """
+    place_Q = np.arange(queries) * ((keys - 1) / max(1, queries - 1))
+    return np.asarray(np.abs(place_Q[:, None] - np.arange(keys)))
 
 
 def patch_distances(rows: int, columns: int, patch: int) -> tuple[Weights, Weights]:

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from regard.inspection.folders.models import LoadedModel, LruCache, Models
+from regard.inspection.folders.models import LruCache, Models
 from regard.inspection.requests import Request
 from regard.tasks.kinds import fills_words, reads_text, translates, writes_text
 
@@ -224,8 +224,9 @@ class WindowedRequest:
         return " ".join(parts)
 
 
-def fit_request(models: Models, loaded: LoadedModel, asked: Request) -> WindowedRequest:
+def fit_request(models: Models, asked: Request) -> WindowedRequest:
     """Cut a request to the model's context; an image stays as it is."""
+    loaded = models.load_for(asked)
     return _fit_windows(loaded.task, asked, models.cut, loaded.key)
 
 

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.forward.record import Weights, mean_distance, patch_distances
+from regard.config.families import Model
+from regard.inspection.forward.record import (
+    AttentionRecord,
+    Weights,
+    image_inputs,
+    mean_distance,
+    patch_distances,
+    record_attention,
+)
 from regard.inspection.pictures import svg
 from regard.inspection.pictures import terminal_heatmap as heatmap
 from regard.inspection.pictures.terminal_heatmap import ColourScheme
@@ -86,7 +94,7 @@ class ImageView:
         pixels: height × width × channels.
         largest: what full brightness is.
         grid: patches from top to bottom, and from left to right.
-        weights: of each layer heads × (1 + patches) × (1 + patches), the class token first.
+        record: of the pass, the class token first.
         name: which image it is, and what the model says of it.
         who: what looks: ``class``, ``mean``, or a patch as ``row,column``, counted from 1.
         layer: counted from 1; ``None``: all.
@@ -99,19 +107,15 @@ class ImageView:
     pixels: NDArray[np.int64]
     largest: float
     grid: tuple[int, int]
-    weights: Sequence[Weights]
+    record: AttentionRecord
     name: ImageName
     who: str = CLASS
     layer: int | None = None
     head: int | None = None
 
     def __post_init__(self) -> None:
-        layers, heads = len(self.weights), len(self.weights[0])
-        if self.layer is not None and not 1 <= self.layer <= layers:
-            raise UsageError(f"there is no layer {self.layer}; this model has layers 1 to {layers}", Option("layer"))
-        if self.head is not None and not 1 <= self.head <= heads:
-            raise UsageError(f"there is no head {self.head}; this model has heads 1 to {heads}", Option("head"))
-        self._row(self.weights[0])
+        self.record.head("encoder", 1 if self.layer is None else self.layer, 1 if self.head is None else self.head)
+        self._row(self.record.layer("encoder", 1))
 
     def _row(self, weight_HQK: Weights) -> Weights:
         """``weight_HK`` of the chosen query."""
@@ -135,10 +139,11 @@ class ImageView:
 
     def heads(self) -> tuple[list[str], Weights, Weights]:
         """The heads shown: names, and the weights of each on the class token and on the grid of patches."""
-        layers = range(len(self.weights)) if self.layer is None else [self.layer - 1]
-        heads = range(len(self.weights[0])) if self.head is None else [self.head - 1]
+        weights = self.record.weights["encoder"]
+        layers = range(len(weights)) if self.layer is None else [self.layer - 1]
+        heads = range(len(weights[0])) if self.head is None else [self.head - 1]
         names = [f"layer {layer + 1} head {head + 1}" for layer in layers for head in heads]
-        rows = np.stack([self._row(self.weights[layer])[head] for layer in layers for head in heads])
+        rows = np.stack([self._row(weights[layer])[head] for layer in layers for head in heads])
         return names, rows[:, 0], rows[:, 1:].reshape(len(rows), *self.grid)
 
     def terminal(self, look: ColourScheme) -> str:
@@ -202,23 +207,25 @@ def image_view(
         image: its pixel values.
         number: which one it is.
         label: that it has, if it has one.
-        who: what looks; default: the class token where the model classifies by it, else the mean of all patches.
+        who: what looks; default: :func:`usual_query`.
         shown: ``layer`` and ``head``.
 
     Raises:
         RegardError: the image is not of the size the model reads.
     """
-    from regard.models.captured_attention import image_weights
-
-    pixels = task.images([image])
-    (batch,) = task.batches(pixels)
-    weights = [layer[0].float().cpu().numpy() for layer in image_weights(task.model, batch)]
+    (pixels,) = task.images([image])
+    record = record_attention(image_inputs(task, pixels))
     shape, patch = task.cut.shape, task.cut.patch
-    verdict = task.predictor().predictions(task.scores([pixels[0]]))[0]
+    verdict = task.predictor().predictions(task.scores([pixels]))[0]
     said = f"{verdict.value:.6g}" if verdict.value is not None else f"{verdict.label} ({verdict.probability:.2f})"
     grid, largest = (shape.height // patch, shape.width // patch), task.cut.scale.largest
-    usual = CLASS if getattr(task.recipe.model, "pool", CLASS) == "first" else MEAN
-    return ImageView(pixels[0], largest, grid, weights, ImageName(number, label, said), who or usual, **shown)
+    name = ImageName(number, label, said)
+    return ImageView(pixels, largest, grid, record, name, who or usual_query(task.recipe.model), **shown)
+
+
+def usual_query(section: Model) -> str:
+    """What looks if nothing is named: the class token where the model classifies by it, else the mean."""
+    return CLASS if getattr(section, "pool", "") == "first" else MEAN
 
 
 def receptive_field(stack: Iterable[tuple[int, int]]) -> int:

@@ -56,6 +56,8 @@ GAP = 9
 """Pixels between words."""
 CAPTION = 120
 """Most cells of a caption."""
+LEAST = 0.02
+"""Weights below get no arc."""
 APART = 92
 """Pixels between the two rows of words."""
 
@@ -208,9 +210,9 @@ def small_text(x: float, y: float, text: str, anchor: str = "start") -> str:
     return f'<text class="soft" x="{number(x)}" y="{number(y)}" text-anchor="{anchor}">{safe(text)}</text>'
 
 
-def strongest(weight_QK: Weights, queries: Sequence[str], keys: Sequence[str], count: int = 5) -> str:
-    """The strongest links, in words."""
-    order = np.argsort(np.asarray(weight_QK), axis=None, kind="stable")[::-1][:count]
+def strongest(weight_QK: Weights, queries: Sequence[str], keys: Sequence[str]) -> str:
+    """The five strongest links, in words."""
+    order = np.argsort(np.asarray(weight_QK), axis=None, kind="stable")[::-1][:5]
     pairs = [divmod(int(i), len(keys)) for i in order]
     said = [f"{visible(queries[q])} to {visible(keys[k])} {float(weight_QK[q][k]):.2f}" for q, k in pairs]
     return "Strongest: " + "; ".join(said) + "." if said else ""
@@ -266,9 +268,9 @@ class WordRow:
         """A box behind each word, darker for larger weights, with the weight as tooltip."""
         found = []
         for start, size, weight in zip(self.starts, self.sizes, map(float, weight_K), strict=False):
-            box = f'x="{number(start - 3)}" y="{number(self.line - SIZE)}" width="{number(size + 6)}"'
-            tint = f'height="{SIZE + 7}" rx="4" fill-opacity="{0.55 * min(weight, 1):.3f}"'
-            found.append(f'<rect class="ink" {box} {tint}><title>{weight:.3f}</title></rect>')
+            place = box(start - 3, self.line - SIZE, size + 6, SIZE + 7)
+            tint = f'rx="4" fill-opacity="{0.55 * min(weight, 1):.3f}"'
+            found.append(f'<rect class="ink" {place} {tint}><title>{weight:.3f}</title></rect>')
         return found
 
     def texts(self, query: int = -1) -> list[str]:
@@ -281,13 +283,13 @@ class WordRow:
             found.append(f'<text class="{kind}" {spot} {exact}>{label(word)}</text>')
         return found
 
-    def shares(self, weight_K: Weights, y: float, least: float) -> list[str]:
-        """The three largest weights as percentages at height ``y``; none below ``least`` or 5 %."""
+    def shares(self, weight_K: Weights, y: float) -> list[str]:
+        """The three largest weights as percentages at height ``y``; none below 5 %."""
         strongest = sorted(range(len(self.words)), key=lambda k: -float(weight_K[k]))[:3]
         return [
             small_text(self.middles[k], y, f"{float(weight_K[k]):.0%}", "middle")
             for k in sorted(strongest)
-            if float(weight_K[k]) >= max(least, 0.05)
+            if float(weight_K[k]) >= 0.05
         ]
 
 
@@ -311,42 +313,42 @@ class ArcDiagram:
     queries: Sequence[str] = ()
 
 
-def arc_diagrams(glances: Sequence[ArcDiagram], title: str = "Attention", least: float = 0.02, remark: str = "") -> str:
+def arc_diagrams(glances: Sequence[ArcDiagram], title: str = "Attention", remark: str = "") -> str:
     """Arcs among words, or lines between two sentences, below each other as SVG, with a remark.
 
-    Weights below ``least`` get no arc. Words carry their weight as a tint, the strongest three also as a percentage.
+    Weights below :data:`LEAST` get no arc. Words carry their weight as a tint, the strongest three a percentage too.
     """
     body: list[str] = []
     y, widest = MARGIN + (34.0 if glances[0].queries else 26.0), 0.0
     for glance in glances:
-        lines, wide, high = (_lines if glance.queries else _arcs)(glance, y, least)
+        lines, wide, high = (_lines if glance.queries else _arcs)(glance, y)
         body, y, widest = body + lines, y + high, max(widest, wide)
     return document(widest, y + 4, title, " ".join(map(describe, glances)), body, remark)
 
 
-def _arcs(glance: ArcDiagram, top: float, least: float) -> tuple[list[str], float, float]:
+def _arcs(glance: ArcDiagram, top: float) -> tuple[list[str], float, float]:
     below = top + (44 if glance.caption else 26)
     middles = WordRow(glance.words, 0).middles
     home = middles[glance.query]
-    reach = max((abs(m - home) for m, w in zip(middles, glance.weight_K, strict=True) if w >= least), default=0)
+    reach = max((abs(m - home) for m, w in zip(middles, glance.weight_K, strict=True) if w >= LEAST), default=0)
     row = WordRow(glance.words, below + min(reach * 0.42, 170))  # below the caption and the highest arc
     caption = crop(visible(glance.caption), CAPTION) if glance.caption else ""
     body = [small_text(MARGIN, top + 10, caption)] if caption else []
     body += row.tints(glance.weight_K)
     for place, (middle, weight) in enumerate(zip(middles, map(float, glance.weight_K), strict=True)):
-        if weight >= least and place != glance.query:  # half an ellipse over the words
+        if weight >= LEAST and place != glance.query:  # half an ellipse over the words
             # a cubic Bézier peaks at three quarters of its handles' height
             rise = min(abs(middle - home) * 0.42, 170) * 4 / 3
             one, two, low = number(home), number(middle), row.line - SIZE - 2
             bend = f"M{one} {number(low)}C{one} {number(low - rise)} {two} {number(low - rise)} {two} {number(low)}"
             body.append(f'<path class="line" d="{bend}" {stroke(weight)}/>')
-    body += row.texts(glance.query) + row.shares(glance.weight_K, row.line + 24, least)
+    body += row.texts(glance.query) + row.shares(glance.weight_K, row.line + 24)
     return body, max(row.width, 2 * MARGIN + text_width(caption, 11)), row.line - top + 42
 
 
-def _lines(glance: ArcDiagram, top: float, least: float) -> tuple[list[str], float, float]:
+def _lines(glance: ArcDiagram, top: float) -> tuple[list[str], float, float]:
     """Down to a quarter of the largest weight, where that is less: an even look at a long text has lines too."""
-    least = min(least, float(glance.weight_K.max(initial=0.0)) / 4)
+    least = min(LEAST, float(glance.weight_K.max(initial=0.0)) / 4)
     above, below = WordRow(glance.words, top + 34), WordRow(glance.queries, top + 34 + APART)
     start, low, high = number(below.middles[glance.query]), below.line - SIZE - 2, above.line + 9
     middle = number((low + high) / 2)
@@ -357,7 +359,7 @@ def _lines(glance: ArcDiagram, top: float, least: float) -> tuple[list[str], flo
         for end, weight in zip(above.middles, map(float, glance.weight_K), strict=True)
         if weight >= least
     ]
-    body += above.texts() + below.texts(glance.query) + above.shares(glance.weight_K, above.line - SIZE - 6, least)
+    body += above.texts() + below.texts(glance.query) + above.shares(glance.weight_K, above.line - SIZE - 6)
     return body, max(above.width, below.width), below.line + 26 - top
 
 

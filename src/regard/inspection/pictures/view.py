@@ -102,8 +102,7 @@ class View:
             return terminal_heatmap.bars(self.arc_diagram(word), look)
         names, weight_HQK = self.heads()
         if self.head is None or len(names) > 1:
-            text = self.record.target_text if self.kind == "decoder" else self.record.source_text
-            return terminal_heatmap.heads(weight_HQK, names, look, f"{self.title}: {text}")
+            return terminal_heatmap.heads(weight_HQK, names, look, f"{self.title}: {self.record.texts(self.kind)[1]}")
         return terminal_heatmap.heatmap(weight_HQK[0], *self.labels(), look, self.title)
 
     def svg(self, word: str | None = None, remark: str = "", most: int | None = None) -> str:
@@ -152,14 +151,11 @@ class View:
 
     def _sides(self) -> list[tuple[list[str], list[list[int]]]]:
         """For queries and keys: labels, and the token indices of each."""
-        record = self.record
         if self.whole:
-            sides = list(record.words(self.kind))
+            sides = [*self.record.words(self.kind)]
         else:
-            tokens = record.queries(self.kind), record.keys(self.kind)
+            tokens = self.record.queries(self.kind), self.record.keys(self.kind)
             sides = [[(token.text, [place]) for place, token in enumerate(side)] for side in tokens]
-        if self.kind == "pool":
-            sides[0] = [(WHOLE, [0])]
         return [([name for name, _ in side], [places for _, places in side]) for side in sides]
 
 

@@ -10,11 +10,13 @@ from pydantic import Field
 
 from regard.inspection.folders.folder import is_running
 from regard.inspection.folders.models import Models
+from regard.inspection.folders.walk import measurements
 from regard.inspection.forward.passes import shown_pixels
-from regard.inspection.questions import attribution, export, figure, heads, layers, look, search, vectors, without
+from regard.inspection.questions import attribution, export, figure, heads, layers, look, search, vectors
 from regard.inspection.requests import Answer, Count, ModelRequest, Whole, pack, question, split_fields
+from regard.runs.demo import NAME
 from regard.system import VERSION
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import reads_image
 
 POINTS = 10_000
@@ -40,6 +42,26 @@ def images(
     return {"labels": list(found.labels), "total": found.total}, {"pixels": shown_pixels(task, found.pixels)}
 
 
+@question
+def without(models: Models, asked: ModelRequest) -> Answer:
+    """What a demonstration's model does without an idea of the paper: the values of every idea measured so far.
+
+    Raises:
+        UsageError: nothing was measured beside this model.
+        RegardError: the file is damaged.
+    """
+    from regard.runs.demo.without import read
+
+    path = measurements(models.folder(asked.model).path)
+    try:
+        found = path and read(path)
+    except RegardError as error:
+        raise RegardError(f"{NAME} beside this model {error.message}; rerun regard demo --without", str(path)) from None
+    if not found:
+        raise UsageError("nothing was measured beside this model; rerun regard demo with --without IDEA", "model")
+    return found.to_dict(), {}
+
+
 ANSWERS: Mapping[str, Callable[..., Answer]] = {
     "look": look.look,
     "head": look.head,
@@ -59,7 +81,7 @@ ANSWERS: Mapping[str, Callable[..., Answer]] = {
     "figure": figure.figure_of,
     "box": figure.box_of,
     "distribution": search.distribution,
-    "without": without.without,
+    "without": without,
 }
 """Answer functions by endpoint name."""
 

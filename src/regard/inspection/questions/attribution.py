@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import inputs_of
-from regard.inspection.forward.record import KINDS, ModelInputs
+from regard.inspection.forward.record import ModelInputs, every_head, one_sequence
 from regard.inspection.requests import (
     AblationRequest,
     Answer,
@@ -78,26 +78,19 @@ def input_attribution(
         UsageError: there is no such output.
         RegardError: the model computes NaN or infinite values.
     """
-    seen, baseline = inputs_of(models, models.load_for(asked), asked), None
+    seen = inputs_of(models, asked)
     score_of = explained_score(seen, place, label)
-    if against is not None:
-        if isinstance(against, str):
-            other = explained_score(seen, place, against)
-        else:
-            if seen.task.info.writes not in PIECE_SCORES or place is None:
-                raise UsageError("this model predicts labels; name one of them", "against")
-            assert reads_text(seen.task)
-            if against >= (size := seen.task.target_tokenizer.size):
-                raise UsageError(f"a piece is named by its number, from 0 to {size - 1}", "against")
-            other = piece_score(seen, place, against)
-        score_of = difference(score_of, other)
-    if method == "integrated_gradients":
-        score, baseline, shares = integrate(seen, asked.changes, score_of, affordable_passes(seen))
-    else:
-        score, shares = attribute(seen, asked.changes, score_of)
-    check_finite(np.array([score, baseline or 0.0]), *shares.values())
-    values = {"score": score, "baseline": baseline}
-    return values, {name: share.astype(np.float32) for name, share in shares.items()}
+    if isinstance(against, str):
+        score_of = difference(score_of, explained_score(seen, place, against))
+    elif against is not None:
+        if seen.task.info.writes not in PIECES or place is None:
+            raise UsageError("this model predicts labels; name one of them", "against")
+        assert reads_text(seen.task)
+        if against >= (size := seen.task.target_tokenizer.size):
+            raise UsageError(f"a piece is named by its number, from 0 to {size - 1}", "against")
+        score_of = difference(score_of, pieces_score(seen, [place], [against]))
+    score, baseline, shares = attribute(seen, asked.changes, score_of, method, affordable_passes(seen))
+    return {"score": score, "baseline": baseline}, {name: share.astype(np.float32) for name, share in shares.items()}
 
 
 def difference(one: Score, other: Score) -> Score:
@@ -113,12 +106,27 @@ def affordable_passes(seen: ModelInputs) -> int:
     return min(AT_ONCE, max(FEWEST, int(WORK / size)))
 
 
-def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tuple[float, Shares]:
+def attribute(
+    seen: ModelInputs, without: AblationRequest, score: Score, method: Method, passes: int
+) -> tuple[float, float | None, Shares]:
     """A score and its attribution to the ``source`` tokens, and for an encoder-decoder to the ``target`` tokens.
 
     The model is changed inside of what is followed backwards: an embedding is watched before anything is taken away.
+    Of integrated gradients the shares of all tokens of all sides add up to the difference of the score and the one
+    where all embeddings are zero.
+
+    Args:
+        seen: a scene; ``without``: what the model does without; ``score``: what is explained.
+        method: how.
+        passes: as of :func:`~regard.models.captured_attention.integrated_gradients`.
+
+    Returns:
+        The score, of integrated gradients also that where all embeddings are zero, and the shares of each side.
+
+    Raises:
+        RegardError: the model computes NaN or infinite values.
     """
-    from regard.models.captured_attention import gradient_times_input
+    from regard.models.captured_attention import gradient_times_input, integrated_gradients
 
     task, told = seen.task, list[float]()
 
@@ -129,31 +137,15 @@ def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tupl
         return found
 
     stacks = task.recipe.model.info.stacks
-    shares = {side: gradient_times_input(task.model, stack, run) for side, stack in stacks.items()}
-    return told[0], {side: share.detach().cpu().numpy() for side, share in shares.items()}
-
-
-def integrate(seen: ModelInputs, without: AblationRequest, score: Score, passes: int) -> tuple[float, float, Shares]:
-    """A score, the score where all embeddings are zero, and integrated gradients of the tokens of each side.
-
-    The shares of all tokens of all sides add up to the difference of the two scores.
-
-    Args:
-        seen, without, score: as of :func:`attribute`.
-        passes: as of :func:`~regard.models.captured_attention.integrated_gradients`.
-    """
-    from regard.models.captured_attention import integrated_gradients
-
-    task = seen.task
-
-    def run() -> Tensor:
-        with without.ablations.apply(task.recipe.model):
-            return score(seen.run())
-
-    stacks = task.recipe.model.info.stacks
-    whole = read_ablated(seen, without, lambda hidden_TD: float(score(hidden_TD)))
-    baseline, shares = integrated_gradients(task.model, tuple(stacks.values()), run, passes)
-    return whole, baseline, {side: shares[stack].detach().cpu().numpy() for side, stack in stacks.items()}
+    baseline: float | None = None
+    if method == "integrated_gradients":
+        told.append(read_ablated(seen, without, lambda hidden_TD: float(score(hidden_TD))))
+        baseline, found = integrated_gradients(task.model, tuple(stacks.values()), run, passes)
+    else:
+        found = {stack: gradient_times_input(task.model, stack, run) for stack in stacks.values()}
+    shares = {side: found[stack].detach().cpu().numpy() for side, stack in stacks.items()}
+    check_finite(np.array([told[0], baseline or 0.0]), *shares.values())
+    return told[0], baseline, shares
 
 
 def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> Score:
@@ -175,7 +167,7 @@ def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> 
         if place is not None:
             raise UsageError("this model predicts nothing for a single token; name a label", "place")
         return _class(seen, label)
-    if writes not in (*PIECE_SCORES, "tags"):
+    if writes not in (*PIECES, "tags"):
         raise UsageError("this model predicts nothing that could be explained", "model")
     if place is None or place >= len(seen.written):
         raise UsageError(f"a token is named by its place, from 0 to {len(seen.written) - 1}", "place")
@@ -183,60 +175,35 @@ def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> 
         return _tag(seen, place, label)
     if label is not None:
         raise UsageError("this model knows no labels; name a place", "label")
-    return piece_score(seen, place)
+    return pieces_score(seen, [place])
 
 
-def piece_score(seen: ModelInputs, place: int, id: int | None = None) -> Score:
-    """The log-probability of a piece at a place.
+def pieces_score(seen: ModelInputs, places: Sequence[int], ids: Sequence[int] = ()) -> Score:
+    """The log-probability of pieces at some places, each given those before it.
 
     Args:
         seen: a scene of a model that predicts pieces.
-        place: among those that are written; of a language model also the one after the last.
-        id: of the piece; default: the one written there; in a gap, and after the last, the most probable one.
+        places: among those that are written; of a language model also the one after the last.
+        ids: of the pieces; default: those written there; in a gap, and after the last, the most probable one.
 
     Raises:
         UsageError: nothing was predicted there.
     """
     task = seen.task
     assert reads_text(task)
-    row = place
-    if task.info.writes == "continuation":
-        if not place:
-            raise UsageError("the first token was given: nothing came before it", "place")
-        row = place - 1
-    if id is None and place < len(seen.written_ids):
-        id = seen.written_ids[place]
-        id = None if fills_words(task) and id == task.mask else id
-    chosen = [] if id is None else [id]
-
-    def score(hidden_TD: Tensor) -> Tensor:
-        score_V = PIECE_SCORES[task.info.writes](task.model, hidden_TD)[row].double()
-        if not chosen:
-            chosen.append(most_probable_piece(task, score_V))
-        return score_V.log_softmax(0)[chosen[0]]
-
-    return score
-
-
-def pieces_score(seen: ModelInputs, places: Sequence[int]) -> Score:
-    """The log-probability of all pieces written at some places, each given those before it.
-
-    Args:
-        seen: a scene of a model that predicts pieces.
-        places: among those that are written; none of them a gap.
-
-    Raises:
-        UsageError: nothing was predicted there.
-    """
-    task = seen.task
     behind = int(task.info.writes == "continuation")
     if behind and 0 in places:
         raise UsageError("the first token was given: nothing came before it", "place")
-    rows, ids = [place - behind for place in places], [seen.written_ids[place] for place in places]
+    mask = task.mask if fills_words(task) else None
+    written = [*(None if id == mask else id for id in seen.written_ids), None]
+    chosen: list[int | None] = [*ids] or [written[place] for place in places]
 
     def score(hidden_TD: Tensor) -> Tensor:
-        score_RV = PIECE_SCORES[task.info.writes](task.model, hidden_TD)[rows].double()
-        return score_RV.log_softmax(1)[range(len(ids)), ids].sum()
+        score_RV = piece_scores(task, hidden_TD)[[place - behind for place in places]].double()
+        for row, id in enumerate(chosen):
+            if id is None:
+                chosen[row] = most_probable_piece(task, score_RV[row])
+        return score_RV.log_softmax(1)[range(len(chosen)), chosen].sum()
 
     return score
 
@@ -252,11 +219,11 @@ def _class(seen: ModelInputs, label: str | None) -> Score:
     task = seen.task
     assert labels_examples(task)
     section, assets = task.recipe.classification, task.assets
-    chosen = _label_index(assets.labels, label)
+    chosen = label_index(assets.labels, label)
     added_C = task.ngram_scores([np.array(seen.read_ids)])[0] if labels_texts(task) else np.zeros(1)
 
     def score(hidden_TD: Tensor) -> Tensor:
-        score_C = task.model.head(hidden_TD, _whole(hidden_TD))[0].double()
+        score_C = task.model.head(hidden_TD, one_sequence(hidden_TD))[0].double()
         score_C = score_C + score_C.new_tensor(added_C)
         if section.kind == "regression":
             return score_C[0] / assets.fitted.temperature + assets.fitted.shift
@@ -273,7 +240,7 @@ def _tag(seen: ModelInputs, place: int, label: str | None) -> Score:
     """The tag of the word that a token belongs to."""
     task = seen.task
     assert tags_words(task)
-    chosen = _label_index(task.assets.labels, label)
+    chosen = label_index(task.assets.labels, label)
     starts, lengths, words = _pieces_of_words(seen)
     word = words[place]
     if word is None:
@@ -289,7 +256,7 @@ def _tag(seen: ModelInputs, place: int, label: str | None) -> Score:
         places_R, lengths_R = (torch.tensor(side, device=device) for side in (starts, lengths))
         pieces = Sequences(places_R, lengths_R, len(starts), max(lengths), len(hidden_TD))
         score_RC = head.words(hidden_TD, pieces).double()
-        together = _whole(score_RC)
+        together = one_sequence(score_RC)
         if not chosen:
             chosen.append(int(head.chain.decode(score_RC, together)[word]))
         return _tag_log_probability(head.chain, score_RC / task.assets.fitted.temperature, together, word, chosen[0])
@@ -315,7 +282,7 @@ def _tag_log_probability(chain: Chain, score_RC: Tensor, words: Sequences, word:
 def _pieces_of_words(seen: ModelInputs) -> tuple[list[int], list[int], list[int | None]]:
     """The index of each word's first piece, its number of pieces, and the word of each token."""
     ends = [end for _, end in places_of(seen.source_text)]
-    found = [bisect_left(ends, token.end) if token.end > token.start else None for token in seen.source]
+    found = [None if token.special else bisect_left(ends, token.end) for token in seen.source]
     there = sorted({word for word in found if word is not None})
     starts = [found.index(word) for word in there]
     return starts, [found.count(word) for word in there], [None if w is None else there.index(w) for w in found]
@@ -331,18 +298,11 @@ def distinct_places(seen: ModelInputs, places: Sequence[int]) -> list[int]:
     return [place for n, place in enumerate(there) if known[n] is None or known.index(known[n]) == n]
 
 
-def _label_index(labels: tuple[str, ...], label: str | None) -> list[int]:
+def label_index(labels: tuple[str, ...], label: str | None, where: str = "label") -> list[int]:
     """The index of a label; empty if none is given."""
     if label is not None and label not in labels:
-        raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", "label")
+        raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", where)
     return [] if label is None else [labels.index(label)]
-
-
-def _whole(rows: Tensor) -> Sequences:
-    """All rows as one sequence."""
-    from regard.nn.layout import Sequences
-
-    return Sequences.end_to_end([len(rows)], rows.device)
 
 
 def is_number(task: Task) -> bool:
@@ -363,11 +323,10 @@ def head_ablation(
     Raises:
         RegardError: the model computes NaN or infinite values.
     """
-    seen = inputs_of(models, models.load_for(asked), asked)
+    seen = inputs_of(models, asked)
     there: list[int | None] = [*distinct_places(seen, places)] or [None]
     scores = [explained_score(seen, place, label) for place in there]
-    attention = seen.task.recipe.model.attention
-    heads = [(kind, layer + 1, head + 1) for kind in KINDS for layer, head in np.ndindex(attention.get(kind, (0, 0)))]
+    heads = every_head(seen.task.recipe.model.attention)
     if begin > len(heads):
         raise UsageError(f"there are {len(heads)} heads", "begin")
 

@@ -11,15 +11,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
+from regard.config.families import Model
 from regard.inspection.folders.models import Models
 from regard.inspection.folders.walk import NO_WALK_STATE
 from regard.inspection.forward.passes import ForwardPass, forward_pass
 from regard.inspection.forward.record import NAMES, Kind
 from regard.inspection.forward.text_windows import WindowedRequest, fit_request
-from regard.inspection.pictures.images import CLASS, MEAN, ImageName, ImageView
+from regard.inspection.pictures.images import ImageName, ImageView, usual_query
 from regard.inspection.pictures.view import View
 from regard.inspection.questions.look import every_weight, first_head, pass_values
-from regard.inspection.requests import Flag, ImageRequest, Number, Place, Request, pack, question
+from regard.inspection.requests import Flag, Number, Place, Request, pack, question
 from regard.system import VERSION
 from regard.system.errors import RegardError, UsageError
 
@@ -119,18 +120,17 @@ def export_file(
         UsageError: there is no such form, or no such kind, layer or head.
         RegardError: the file would have more numbers than one should hold.
     """
-    loaded = models.load_for(asked)
-    folder, one, cut = models.folder(asked.model), forward_pass(models, asked), fit_request(models, loaded, asked)
+    folder, one, cut = models.folder(asked.model), forward_pass(models, asked), fit_request(models, asked)
     there = one.record.kinds
     if not there:
         raise UsageError("this model has no attention to look at", "kind")
-    one.record.layer(kind or there[0], layer or 1)
-    if head is not None:
-        one.record.head(kind or there[0], layer or 1, head)
+    one.record.head(kind or there[0], layer or 1, head or 1)
     if form == "svg":
-        who = CLASS if getattr(folder.recipe.model, "pool", "first") == "first" else MEAN
         remark = " ".join(filter(None, (cut.label, describe_changes(cut.asked))))
-        content = _svg(one, asked.image, kind or there[0], layer, head, who, remark)
+        if one.pixels is None:
+            content = View(one.record, kind or there[0], layer, head).svg(remark=remark, most=SQUARES)
+        else:
+            content = _image_view(one, asked, folder.recipe.model, layer, head).svg(remark)
     else:
         count = sum(weight_HQK.size for layers in one.record.weights.values() for weight_HQK in layers)
         if count > MOST:
@@ -142,7 +142,7 @@ def export_file(
             place: dict[str, object] = {"kind": kind, "layer": layer, "head": head, "query": token, "whole": words}
             if not kind:  # as on the served page: the kind of the output if there is one, else the first
                 first: Kind = "cross" if "cross" in there else there[0]
-                found = first_head(models, loaded, cut.asked, one, first)
+                found = first_head(models, cut.asked, one, first)
                 place |= {"kind": first} if found is None else {"kind": first, **asdict(found), "whole": True}
             place = {name: value for name, value in place.items() if value not in (None, "")}
             content = render_page(one, folder.state(asked.model), cut, place)
@@ -150,17 +150,16 @@ def export_file(
     return content.encode(), MEDIA[form], f"{name}-attention.{form}"
 
 
-def _svg(
-    one: ForwardPass, image: ImageRequest | None, kind: Kind, layer: int | None, head: int | None, who: str, remark: str
-) -> str:
-    """One head large, or several small; over the patches of an image, those that ``who`` looks at."""
-    if one.pixels is None or one.grid is None:
-        return View(one.record, kind, layer, head).svg(remark=remark, most=SQUARES)
-    said, weights = one.output["said"], one.record.weights[kind]
-    number = None if image is None or image.number is None else image.number + 1
-    name = ImageName(number, one.label, "|".join(said) if isinstance(said, list) else str(said))
-    squares = (1 if layer and head else sum(map(len, weights))) * one.grid[0] * one.grid[1]
+def _image_view(one: ForwardPass, asked: Request, section: Model, layer: int | None, head: int | None) -> ImageView:
+    """One head large, or several small, over the patches of an image."""
+    assert one.pixels is not None
+    assert one.grid is not None
+    said, number = one.output["said"], None if asked.image is None else asked.image.number
+    told = "|".join(said) if isinstance(said, list) else str(said)
+    name = ImageName(None if number is None else number + 1, one.label, told)
+    heads = 1 if layer and head else sum(map(len, one.record.weights["encoder"]))
+    squares = heads * one.grid[0] * one.grid[1]
     if squares > SQUARES:
         raise RegardError(f"these are {squares:,} squares, a picture has {SQUARES:,} at most; name one head", "head")
-    view = ImageView(one.pixels.astype("int64"), BRIGHTEST, one.grid, weights, name, who, layer, head)
-    return view.svg(remark=remark)
+    pixels = one.pixels.astype("int64")
+    return ImageView(pixels, BRIGHTEST, one.grid, one.record, name, usual_query(section), layer, head)

@@ -6,7 +6,7 @@ What is added up here (the part of each head, of each unit, of each candidate) s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from regard.config.families import Recurrent
 from regard.inspection.folders.facts import positions_of
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.boxes import SUB_LAYERS, Box, CapturedOutputs, Key, boxes_of, parameter_counts, run
-from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import ModelInputs, piece
 from regard.inspection.requests import Answer, Code, Place, Request, Whole, check_finite, question
@@ -24,9 +24,11 @@ from regard.system.errors import UsageError
 from regard.tasks.kinds import reads_text
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
 Arrays = dict[str, NDArray[np.floating]]
+Told = tuple[dict[str, Any], Arrays]
+"""What is told of a box: values, and arrays."""
 Stack = Literal["encoder", "decoder", ""]
 MOST = 8
 """Units of a feed-forward and candidates of an output that are shown, the largest."""
@@ -57,17 +59,17 @@ def figure_of(models: Models, asked: Request, source_place: Place = 0, target_pl
     Returns:
         ``boxes`` as stack, layer, part, parameters and whether another box counts them; arrays by a box's number.
     """
-    loaded = models.load_for(asked)
-    section = loaded.task.recipe.model
-    seen = inputs_of(models, loaded, asked)
-    boxes = boxes_of(loaded.task.model, section.info.stacks)
+    seen = inputs_of(models, asked)
+    section = seen.task.recipe.model
+    boxes = boxes_of(seen.task.model, section.info.stacks)
+    modules = {str(number): box.module for number, box in enumerate(boxes) if not box.point}
     with asked.changes.ablations.apply(section):
-        _, found = run(seen, *_ears(boxes))
+        _, found = run(seen, modules, [box.point for box in boxes if box.point])
     chosen = {"encoder": source_place, "decoder": target_place}
     arrays: Arrays = {}
     for number, box in enumerate(boxes):
-        vector_TD = _behind(box, str(number), found)
-        tokens = _tokens(seen, box.key[0])
+        value, tokens = found.get(box.point or str(number)), seen.tokens(box.key[0])
+        vector_TD = value.leaving() if isinstance(value, CapturedOutputs) else value
         if vector_TD is not None and box.key[0] and len(vector_TD) == len(tokens):
             arrays[str(number)] = _numbers(vector_TD[min(chosen[box.key[0]], len(tokens) - 1)])
     check_finite(*arrays.values())
@@ -75,28 +77,8 @@ def figure_of(models: Models, asked: Request, source_place: Place = 0, target_pl
     return {
         "boxes": [[*box.key, parameters, shared] for box, (parameters, shared) in told],
         "sizes": {name: getattr(section, name) for name in SIZES if getattr(section, name, None) is not None},
-        "positions": {stack: positions_of(_section_of(section, stack)) for stack in section.info.stacks.values()},
+        "positions": {stack: positions_of(section, stack) for stack in section.info.stacks.values()},
     }, arrays
-
-
-def _section_of(section: Any, stack: str) -> Any:
-    return getattr(section, "decoder", section) if stack == "decoder" else section
-
-
-def _ears(boxes: list[Box]) -> tuple[dict[str, nn.Module], list[str]]:
-    modules = {str(number): box.module for number, box in enumerate(boxes) if not box.point}
-    return modules, [box.point for box in boxes if box.point]
-
-
-def _behind(box: Box, name: str, found: Mapping[str, Any]) -> Tensor | None:
-    """What leaves a box, a row for each token."""
-    value = found.get(box.point or name)
-    return value.leaving() if isinstance(value, CapturedOutputs) else value
-
-
-def _tokens(seen: ModelInputs, stack: str) -> tuple[Any, ...]:
-    stacks = seen.task.recipe.model.info.stacks
-    return seen.source if stack == stacks["source"] else seen.target
 
 
 def _numbers(tensor: Tensor) -> NDArray[np.float32]:
@@ -118,13 +100,13 @@ def box_of(
         UsageError: there is no such box or token.
         RegardError: it computes NaN or infinite values.
     """
-    loaded = models.load_for(asked)
-    section = loaded.task.recipe.model
-    boxes = {box.key: box for box in boxes_of(loaded.task.model, section.info.stacks)}
+    task = models.load_for(asked).task
+    section = task.recipe.model
+    boxes = {box.key: box for box in boxes_of(task.model, section.info.stacks)}
     if (stack, layer, part) not in boxes:
         raise UsageError(f"this model has no such box: {stack} {layer} {part[:20]}", "part")
-    seen = inputs_of(models, loaded, asked)
-    if token >= len(_tokens(seen, stack or tuple(section.info.stacks.values())[-1])):
+    seen = inputs_of(models, asked)
+    if token >= len(seen.tokens(stack or tuple(section.info.stacks.values())[-1])):
         raise UsageError(f"there is no token {token}", "token")
     with asked.changes.ablations.apply(section):
         values, arrays = _kind_of(part, section)(seen, boxes, (stack, layer, part), token)
@@ -132,7 +114,7 @@ def box_of(
     return values, {name: np.asarray(array, np.float32) for name, array in arrays.items()}
 
 
-Inside = Callable[[ModelInputs, dict[Key, Box], Key, int], tuple[dict[str, Any], Arrays]]
+Inside = Callable[[ModelInputs, dict[Key, Box], Key, int], Told]
 
 
 def _kind_of(part: str, section: Any) -> Inside:
@@ -140,12 +122,11 @@ def _kind_of(part: str, section: Any) -> Inside:
         return _norm
     if part.endswith("_add"):
         return _add
-    if isinstance(section, Recurrent):
-        return {"recurrence": _states, "cross": _alignment}.get(part, INSIDE.get(part, _through))
-    return INSIDE.get(part, _through)
+    inside = {**INSIDE, "recurrence": _states, "cross": _alignment} if isinstance(section, Recurrent) else INSIDE
+    return inside.get(part, _through)
 
 
-def _embedding(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _embedding(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The row of the table, times a factor, plus the position."""
     table, entering = boxes[key[0], 0, "embedding"], f"{key[0]}.input"
     _, found = run(seen, {"row": table.module}, [f"{entering}.embedding", f"{entering}.positions"])
@@ -155,12 +136,13 @@ def _embedding(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -
     return {"scale": scale}, {**arrays, "position": summed - scaled, "output": summed}
 
 
-def _norm(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _norm(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """Mean and deviation, what is left without them, and what gain and bias make of it; of post-norm also the sum."""
     module = boxes[key].module
     norm: Any = getattr(module, "norm", module)
     before = (key[0], key[1], key[2].removesuffix("_norm"))
-    posts = before[2] in SUB_LAYERS and (*key[:2], f"{before[2]}_add") not in boxes and not _replaces(seen)
+    replaces = getattr(seen.task.recipe.model, "without", None) == "residual"  # what a sub-layer gives is the stream
+    posts = before[2] in SUB_LAYERS and (*key[:2], f"{before[2]}_add") not in boxes and not replaces
     modules = {"norm": norm, "out": module, **({"part": boxes[before].module} if posts else {})}
     _, found = run(seen, modules, [])
     x_TD = found["norm"].entering()
@@ -180,12 +162,7 @@ def _norm(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tup
     return {"norm": type(norm).__name__, "factor": getattr(module, "factor", 1.0)}, arrays
 
 
-def _replaces(seen: ModelInputs) -> bool:
-    """Whether what a sub-layer gives takes the stream's place."""
-    return getattr(seen.task.recipe.model, "without", None) == "residual"
-
-
-def _add(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _add(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The stream, what the sub-layer adds to it, and their sum."""
     stack, layer, part = key[0], key[1], key[2].removesuffix("_add")
     box = boxes[stack, layer, part]
@@ -195,7 +172,7 @@ def _add(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tupl
     return {}, dict(zip(("before", "added", "output"), (_numbers(x[token]) for x in parts), strict=True))
 
 
-def _attention(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _attention(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """What the projections read, the contexts of all heads side by side, and what each head adds through W^O."""
     module: Any = boxes[key].module
     _, found = run(seen, {"all": module, "output": module.output}, [])
@@ -212,7 +189,7 @@ def _attention(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -
     return {"heads": module.heads}, arrays
 
 
-def _feed_forward(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _feed_forward(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The units before and behind the activation, and what the largest of them add."""
     module: Any = boxes[key].module
     _, found = run(seen, {"all": module, "activation": module.activation, "outer": module.outer}, [])
@@ -232,7 +209,7 @@ def _feed_forward(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int
     return {"units": ids_R.tolist(), "firing": int((gated > 0).sum()), "gated": hasattr(module, "gate")}, arrays
 
 
-def _states(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _states(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The hidden vector of a recurrent layer at every step; what entered, where it reads a text at once."""
     box = boxes[key]
     _, found = run(seen, {"layer": box.module}, [box.point])
@@ -241,7 +218,7 @@ def _states(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> t
     return {}, {**arrays, "input": _numbers(found["layer"].entering())} if "layer" in found else arrays
 
 
-def _alignment(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _alignment(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The decoder's state, the context of every step, and tanh(W_c [c; h] + b), which is said."""
     module: Any = boxes[key].module
     _, found = run(seen, {"all": module, "joined": module.output}, [])
@@ -251,7 +228,7 @@ def _alignment(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -
     return {}, {**arrays, "output": _numbers(output_TD[token])}
 
 
-def _through(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _through(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """What enters and what leaves, where no more is told of a box."""
     _, found = run(seen, {"all": boxes[key].module}, [])
     entered, left = found["all"].entering(), found["all"].leaving()
@@ -259,23 +236,23 @@ def _through(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> 
     return {}, {"input": _numbers(entered[at]), "output": _numbers(left[at])}
 
 
-def _output(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _output(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The vector that is compared with every row of the table, and the rows that score highest."""
     task = seen.task
     assert reads_text(task)
     model: Any = task.model
     head = getattr(model, "head", None)
     hidden_TD, found = run(seen, {} if head is None else {"head": head}, [])
-    score_V = PIECE_SCORES[task.info.writes](model, hidden_TD)[token].double()
+    score_V = piece_scores(task, hidden_TD)[token].double()
     x_D = hidden_TD[token] if head is None else found["head"].leaving()[token]
     bias_V = getattr(model, "output_bias", None) if head is None else head.bias
     table: Any = model.output if head is None else head.output
     return _rank(score_V, x_D, table.weight, bias_V, lambda id: piece(task.target_tokenizer, id))
 
 
-def _head(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
+def _head(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> Told:
     """The same of classes: of a text, an image or a token; of a head without classes the text's vector."""
-    if seen.task.info.writes in PIECE_SCORES:
+    if seen.task.info.writes in PIECES:
         return _output(seen, boxes, key, token)
     head: Any = boxes[key].module
     if not hasattr(head, "classes"):
@@ -288,9 +265,7 @@ def _head(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tup
     return _rank(score_TC[at].double(), x_D, head.classes.weight, head.classes.bias, assets.labels.__getitem__)
 
 
-def _rank(
-    score_V: Tensor, x_D: Tensor, weight_VD: Tensor, bias_V: Tensor | None, name: Callable[[int], str]
-) -> tuple[dict[str, Any], Arrays]:
+def _rank(score_V: Tensor, x_D: Tensor, weight_VD: Tensor, bias_V: Tensor | None, name: Callable[[int], str]) -> Told:
     """The highest scores with their rows and biases; of the others together the sum of e^(score - highest)."""
     ids_R = score_V.argsort(descending=True, stable=True)[:MOST]
     power_V = (score_V - score_V.max()).exp()

@@ -28,8 +28,8 @@ from regard.inspection.forward.head_statistics import CONFIDENCE, EXCESS, HeadSt
 from regard.inspection.forward.passes import TEXTS, WEIGHTS, TextExample, record_texts
 from regard.inspection.forward.record import Kind
 from regard.inspection.questions.attribution import values_in_time
-from regard.inspection.requests import NO_NUMBERS, UNCHANGED, AblationRequest, Answer, Changes, ModelRequest, question
-from regard.system.errors import RegardError, UsageError
+from regard.inspection.requests import UNCHANGED, AblationRequest, Answer, Changes, ModelRequest, check_finite, question
+from regard.system.errors import RegardError
 from regard.tasks.kinds import reads_image
 
 if TYPE_CHECKING:
@@ -73,28 +73,26 @@ def count_texts(
 
     Args:
         task: a loaded model of texts that has attention.
-        texts: none of them empty; ``step``: how many are read at once.
+        texts: none of them empty; ``step``: how many are read at once, at most ``TEXTS``.
         changes: what the model does without.
 
     Raises:
         UsageError: the model reads images, or a text has a target and the model writes none.
         RegardError: the model has no attention, or computes NaN or infinite values.
     """
-    if task.info.reads == "image":
-        raise UsageError("this model reads images; ask what its heads do over images", "model")
     known = demo_antecedents(task, [one.source for one in texts])
     for begin in range(0, len(texts), step):
         some = texts[begin : begin + step]
         with changes.ablations.apply(task.recipe.model):
-            found = list(record_texts(task, some))
-        for text, one in zip(some, found, strict=True):
-            if not one.record.kinds:
+            found = record_texts(task, some)
+        for text, (record, cut) in zip(some, found, strict=True):
+            if not record.kinds:
                 raise RegardError("has no attention to look at", "model")
-            sides = (
-                KindRecord(one.record, kind, kind == "decoder" and changes.mask, known.get(text.source))
-                for kind in one.record.kinds
-            )
-            yield TextCounts({side.kind: count_heads(side) for side in sides}, one.cut)
+            antecedent = known.get(text.source)
+            sides = {
+                kind: KindRecord(record, kind, kind == "decoder" and changes.mask, antecedent) for kind in record.kinds
+            }
+            yield TextCounts({kind: count_heads(side) for kind, side in sides.items()}, cut)
 
 
 def count_images(
@@ -121,8 +119,7 @@ def count_images(
         for weights in found:
             for number in range(len(weights[0])):
                 weight_LHQK = np.stack([layer[number].double().cpu().numpy() for layer in weights])
-                if not np.isfinite(weight_LHQK).all():
-                    raise RegardError(NO_NUMBERS, "model")
+                check_finite(weight_LHQK)
                 yield TextCounts({"encoder": count_patches(weight_LHQK, places)})
 
 
@@ -194,15 +191,16 @@ def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> 
     else:
         origin, texts = models.cut.get((loaded.key, "texts"), lambda: folder_texts(models.folder(asked.model), task))
         count, rest = len(texts), count_texts(task, texts[done:], changes, PIECE)
+    metrics = metrics_of(task)
     if not count:
-        message = "there are no texts beside this model; regard attend --input FILE --table reads a file"
-        raise RegardError(message.replace("texts", "images") if reads_image(task) else message, "model")
+        told = f"there are no {metrics.of} beside this model; regard attend --input FILE --table reads a file"
+        raise RegardError(told, "model")
     counted = _Counted((*before.texts, *values_in_time(rest, SECONDS, PIECE, PIECE)))
     models.passes.put(key, counted)
-    found = head_statistics([one.counts for one in counted.texts], metrics=metrics_of(task))
+    found = head_statistics([one.counts for one in counted.texts], metrics=metrics)
     values = {
         "origin": origin,
-        "of": metrics_of(task).of,
+        "of": metrics.of,
         "done": len(counted.texts),
         "total": count,
         "cut": sum(one.cut for one in counted.texts),
@@ -212,7 +210,7 @@ def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> 
     }
     arrays = {}
     for kind, one in found.items():
-        shown = [one.metrics.names.index(name) for name in columns(one)]
+        shown = [*columns(one).values()]
         for name, array in (("mean", one.mean_LHF), ("low", one.low_LHF), ("high", one.high_LHF)):
             arrays[f"{name}.{kind}"] = array[..., shown].astype(np.float32)
     return values, arrays
@@ -223,10 +221,10 @@ def metrics_of(task: Task) -> HeadMetrics:
     return OF_IMAGES if reads_image(task) else OF_TEXTS
 
 
-def columns(found: HeadStatistics) -> list[str]:
-    """What is shown of a kind of attention: functions, distances and measures that some text can show."""
+def columns(found: HeadStatistics) -> dict[str, int]:
+    """What is shown of a kind of attention, by its place: functions, distances and measures that some text can show."""
     there = zip(found.metrics.names, found.texts_F, strict=True)
-    return [name for name, texts in there if texts and name != "rival"]
+    return {name: place for place, (name, texts) in enumerate(there) if texts and name != "rival"}
 
 
 def kind_values(found: HeadStatistics) -> dict[str, object]:
@@ -247,7 +245,7 @@ def kind_values(found: HeadStatistics) -> dict[str, object]:
                 "queries": int(found.queries_F[place]),
                 "texts": int(found.texts_F[place]),
             }
-            for name, place in ((name, told.names.index(name)) for name in columns(found))
+            for name, place in columns(found).items()
         ],
         **{name: [[value(layer, head) for head in range(heads)] for layer in range(layers)] for name, value in every},
     }

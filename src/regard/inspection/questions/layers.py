@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from regard.config.families import Recurrent
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.boxes import SUB_LAYERS
-from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.boxes import SUB_LAYERS, run
+from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import Kind, ModelInputs, piece
 from regard.inspection.requests import Answer, Number, Place, Request, check_finite, question
@@ -84,9 +84,8 @@ def equation_of(
     models: Models, asked: Request, kind: Kind, layer: Number = 1, head: Number = 1, query: Place = 0
 ) -> Answer:
     """The attention equation of one query."""
-    loaded = models.load_for(asked)
-    section = loaded.task.recipe.model
-    seen = inputs_of(models, loaded, asked)
+    seen = inputs_of(models, asked)
+    section = seen.task.recipe.model
     with asked.changes.ablations.apply(section):
         found = equation(seen, kind, layer, head)
     if query >= len(found.query_LK):
@@ -144,30 +143,14 @@ def sub_layers(seen: ModelInputs, stack: str) -> list[SubLayer]:
         seen: a scene of a model without recurrence.
         stack: ``encoder`` or ``decoder``.
     """
-    import torch
-
-    from regard.models.captured_attention import evaluating
-    from regard.nn import hooks
-
-    model = seen.task.model
-    entered: list[Tensor] = []
-    watch = getattr(model, stack).input.register_forward_hook(lambda part, given, made: entered.append(made))
-    try:
-        with (
-            torch.inference_mode(),
-            evaluating(model),
-            hooks.capture([f"{stack}.*.output", f"{stack}.*.residual"]) as found,
-        ):
-            seen.run()
-    finally:
-        watch.remove()
-    (stream_TD,) = entered
-    made = []
-    for layer in range(len(getattr(model, stack).layers)):
+    layers = getattr(seen.task.model, stack)
+    _, found = run(seen, {"input": layers.input}, [f"{stack}.*.output", f"{stack}.*.residual"])
+    made, stream_TD = [], found["input"].leaving()
+    for layer in range(len(layers.layers)):
         for part in SUB_LAYERS:
             name = f"{stack}.{layer}.{part}"
             if f"{name}.output" in found:
-                (added_TD,), (after_TD,) = found[f"{name}.output"], found[f"{name}_residual.residual"]
+                added_TD, after_TD = found[f"{name}.output"], found[f"{name}_residual.residual"]
                 made.append(SubLayer(layer + 1, part, stream_TD, added_TD, after_TD))
                 stream_TD = after_TD
     return made
@@ -187,15 +170,14 @@ def layers_of(models: Models, asked: Request, stack: str = "") -> Answer:
     """
     from torch.nn.functional import cosine_similarity
 
-    loaded = models.load_for(asked)
-    section = loaded.task.recipe.model
+    section = models.load_for(asked).task.recipe.model
     if isinstance(section, Recurrent):
         raise UsageError("a recurrent model has no residual stream", "model")
     there = tuple(dict.fromkeys(section.info.stacks.values()))
     stack = stack or there[-1]
     if stack not in there:
         raise UsageError(f"this model has no {stack[:20]!r}; it has {' and '.join(there)}", "stack")
-    seen = inputs_of(models, loaded, asked)
+    seen = inputs_of(models, asked)
     with asked.changes.ablations.apply(section):
         found = sub_layers(seen, stack)
     lengths, cosines = [], []
@@ -206,16 +188,15 @@ def layers_of(models: Models, asked: Request, stack: str = "") -> Answer:
         cosines.append(cosine_similarity(added_TD, before_TD, dim=1).cpu().numpy())
     arrays = {"length": np.stack(lengths), "cosine": np.stack(cosines)}
     check_finite(*arrays.values())
-    tokens = seen.source if stack == section.info.stacks["source"] else seen.target
     values: dict[str, object] = {
         "stack": stack,
         "stacks": list(there),
         "norm_place": section.norm_place,
-        "tokens": [token.text for token in tokens],
+        "tokens": [token.text for token in seen.tokens(stack)],
         "parts": [[one.layer, one.part] for one in found],
         "lens": None,
     }
-    if stack == there[-1] and loaded.task.info.writes in PIECE_SCORES:
+    if stack == there[-1] and seen.task.info.writes in PIECES:
         lens, more = _lens(seen, [one.after_TD for one in found if one.part == "feedforward"], stack)
         values["lens"], arrays = lens, arrays | more
     return values, {name: array.astype(np.float32) for name, array in arrays.items()}
@@ -229,12 +210,12 @@ def _lens(seen: ModelInputs, streams: list[Tensor], stack: str) -> tuple[list[li
 
     task = seen.task
     assert reads_text(task)
-    score, final = PIECE_SCORES[task.info.writes], getattr(task.model, stack).final
+    final = getattr(task.model, stack).final
     with torch.inference_mode(), evaluating(task.model):
         best, own, rank, names = [], [], [], []
         said_T = None
         for stream_TD in reversed(streams):
-            probability_TV = score(task.model, final(stream_TD)).double().softmax(1)
+            probability_TV = piece_scores(task, final(stream_TD)).double().softmax(1)
             high_T, ids_T = probability_TV.max(1)
             said_T = ids_T if said_T is None else said_T
             said_T1 = probability_TV.gather(1, said_T[:, None])

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.folders.models import LoadedModel, Models
-from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.outputs import PIECES, piece_scores
 from regard.inspection.forward.passes import ForwardPass, bytes_of, forward_pass, inputs_of
 from regard.inspection.forward.record import (
     AttentionRecord,
@@ -78,11 +78,10 @@ _WORD = re.compile(r"\w")
 @question
 def look(models: Models, asked: Request, opening: Literal["", Kind] = "") -> Answer:
     """A whole forward pass for display, and the first head to show of the requested kind."""
-    loaded = models.load_for(asked)
-    cut = fit_request(models, loaded, asked)
+    cut = fit_request(models, asked)
     one = forward_pass(models, cut.asked)
     values, arrays = pass_values(one)
-    found = first_head(models, loaded, cut.asked, one, opening) if opening in one.record.kinds else None
+    found = first_head(models, cut.asked, one, opening) if opening in one.record.kinds else None
     values |= {**cut.values, "opening": found and asdict(found)}
     every = every_weight(one.record)
     few = sum(array.size for array in every.values()) <= FEW
@@ -93,11 +92,15 @@ def pass_values(one: ForwardPass) -> tuple[dict[str, object], Arrays]:
     """A pass without its full weights: values, thumbnails and measures of all heads, and image pixels."""
     record = one.record
     there = record.kinds
+    sides = {"source": record.source, "target": record.target, "written": record.written}
+    texts = {"source": record.source_text, "target": record.target_text, "written": record.target_text}
+    if "pool" in there:
+        sides["whole"], texts["whole"] = record.queries("pool"), ""
     values: dict[str, object] = {
         "source_text": record.source_text,
         "target_text": record.target_text,
-        **{side: token_values(tokens) for side, tokens in _sides(record).items()},
-        "words": {side: _words(tokens, record, side) for side, tokens in _sides(record).items()},
+        **{side: token_values(tokens) for side, tokens in sides.items()},
+        "words": {side: [list(word) for word in words(tokens, texts[side])] for side, tokens in sides.items()},
         "kinds": {
             kind: {"layers": len(layers), "heads": len(layers[0]), "queries": SIDES[kind][0], "keys": SIDES[kind][1]}
             for kind, layers in ((kind, record.weights[kind]) for kind in there)
@@ -173,24 +176,12 @@ def merge_heads(record: AttentionRecord, kind: Kind, merge: Merge, layer: int | 
 
 def token_values(tokens: Sequence[Token]) -> list[dict[str, object]]:
     """Tokens as plain values; a token that covers no characters is special."""
-    return [{**asdict(token), "special": token.start == token.end} for token in tokens]
-
-
-def _sides(record: AttentionRecord) -> dict[str, tuple[Token, ...]]:
-    found = {"source": record.source, "target": record.target, "written": record.written}
-    return {**found, "whole": record.queries("pool")} if record.weights.get("pool") else found
-
-
-def _words(tokens: Sequence[Token], record: AttentionRecord, side: str) -> list[list[object]]:
-    if side == "whole":
-        return [[token.text, [place]] for place, token in enumerate(tokens)]
-    text = record.source_text if side == "source" else record.target_text
-    return [list(word) for word in words(tokens, text)]
+    return [{**asdict(token), "special": token.special} for token in tokens]
 
 
 def _pictures(record: AttentionRecord, kind: Kind, grid: tuple[int, int] | None) -> Arrays:
     """Thumbnails of every head, their largest values, and head measures."""
-    special = [token.start == token.end for token in record.keys(kind)]
+    special = [token.special for token in record.keys(kind)]
     pictures = np.stack([downsample(weight_HQK, SIDE) for weight_HQK in record.weights[kind]])
     largest = pictures.max(axis=(2, 3))
     each = [measures(weight_HQK, special, grid) for weight_HQK in record.weights[kind]]
@@ -220,7 +211,7 @@ class _Row:
     places: tuple[int, ...]
 
 
-def first_head(models: Models, loaded: LoadedModel, asked: Request, one: ForwardPass, kind: Kind) -> FirstHead | None:
+def first_head(models: Models, asked: Request, one: ForwardPass, kind: Kind) -> FirstHead | None:
     """The head of a kind to show first; ``None`` if no word attends to another.
 
     Of all words and heads it is those with the largest product of two shares: how much of the probability of what is
@@ -236,7 +227,7 @@ def first_head(models: Models, loaded: LoadedModel, asked: Request, one: Forward
         return None
     record = one.record
     queries, keys = record.words(kind)
-    seen = inputs_of(models, loaded, asked)
+    seen = inputs_of(models, asked)
     rows = _rows(seen, one, kind, queries)
     if not rows:
         return None
@@ -267,7 +258,7 @@ def _rows(seen: ModelInputs, one: ForwardPass, kind: Kind, queries: Words) -> li
     there = [
         (n, word, places)
         for n, (word, places) in enumerate(queries)
-        if all(tokens[place].end > tokens[place].start for place in places)
+        if not any(tokens[place].special for place in places)
     ]
     plain = [one for one in there if _is_content_word(one[1])]
     if task.info.writes == "text" and kind == "encoder":
@@ -324,7 +315,7 @@ def _losses(seen: ModelInputs, without: AblationRequest, kind: Kind, rows: Seque
 
 def _probability_reader(seen: ModelInputs, rows: Sequence[_Row]) -> Read:
     """A function from ``hidden_TD`` of a pass to the probability of each row's prediction."""
-    if seen.task.info.writes in PIECE_SCORES:
+    if seen.task.info.writes in PIECES:
         return _piece_probabilities(seen, [row.places for row in rows])
     places = [row.places[0] if row.places else None for row in rows]
     scores = {place: explained_score(seen, place, None) for place in places}
@@ -344,7 +335,7 @@ def _piece_probabilities(seen: ModelInputs, places: Sequence[Sequence[int]]) -> 
     def read(hidden_TD: Tensor) -> Floats:
         import torch
 
-        score_TV = PIECE_SCORES[task.info.writes](task.model, hidden_TD).double()
+        score_TV = piece_scores(task, hidden_TD).double()
         if fills_words(task):
             for place in (place for place, id in enumerate(ids) if id == task.mask):
                 ids[place] = most_probable_piece(task, score_TV[place])

@@ -13,7 +13,7 @@ from regard.config import Decoding
 from regard.decoding.hypotheses import Choose, Trace
 from regard.decoding.search import Scheduler
 from regard.decoding.strategies import Greedy, random_sampling
-from regard.inspection.folders.models import LoadedModel, Models
+from regard.inspection.folders.models import Models
 from regard.inspection.forward.outputs import (
     CANDIDATES,
     SearchInputs,
@@ -60,21 +60,13 @@ def stream_tokens(
         UsageError: the model writes nothing.
         RegardError: the text is empty.
     """
-    loaded = models.load_for(asked)
-    asked = fit_request(models, loaded, asked).asked
-    return _tokens(models, loaded, asked, most, temperature, seed)
-
-
-def _tokens(
-    models: Models, loaded: LoadedModel, asked: Request, most: int, temperature: float, seed: int
-) -> Iterator[dict[str, object]]:
-    """The tokens; ablations are applied only during each decoding step, not while the consumer reads."""
+    loaded, asked = models.load_for(asked), fit_request(models, asked).asked
     changes, section = asked.changes.ablations, loaded.task.recipe.model
     start = prepare_search(loaded.task, asked.text, most)
     trace, ids, probabilities = Trace(CANDIDATES, start.task.symbols.without), list[int](), list[float]()
     tokens = _scheduler(start, trace, temperature, seed).tokens()
     while True:
-        with changes.apply(section):
+        with changes.apply(section):  # only during each step, not while the consumer reads
             chosen = next(tokens, None)
         if chosen is None or chosen.token is None:
             break
@@ -107,8 +99,7 @@ def _scheduler(start: SearchInputs, trace: Trace, temperature: float, seed: int)
 @question
 def tree_of(models: Models, asked: Request, beam: Annotated[Count, Field(le=WIDEST)] = 4) -> Answer:
     """The tree of a beam search, and its best paths."""
-    loaded = models.load_for(asked)
-    asked, task = fit_request(models, loaded, asked).asked, loaded.task
+    asked, task = fit_request(models, asked).asked, models.load_for(asked).task
     with asked.changes.ablations.apply(task.recipe.model):
         start = prepare_search(task, asked.text, AHEAD)
         trace = Trace(CANDIDATES, start.task.symbols.without)
@@ -149,11 +140,10 @@ def distribution(
 
     from regard.models.decoding.next_token import filter_logits
 
-    loaded = models.load_for(asked)
-    task = loaded.task
+    task = models.load_for(asked).task
     if not continues_text(task):
         raise UsageError("only a language model draws what it writes", "model")
-    seen = inputs_of(models, loaded, asked)
+    seen = inputs_of(models, asked)
     if place >= len(seen.read_ids):
         raise UsageError(f"there is no token {place}; they count from 0 to {len(seen.read_ids) - 1}", "place")
     with torch.inference_mode(), asked.changes.ablations.apply(task.recipe.model):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from regard.config.families import Model, TransformerSection
+from regard.config.families import Model
 from regard.inspection.folders.facts import positions_of, sides
 from regard.inspection.folders.models import Models, refuse_replaced_weights
 from regard.inspection.forward.passes import inputs_of
@@ -99,73 +99,40 @@ class Plane:
         return np.asarray((np.asarray(points_ND, np.float64) - self.middle_D) @ self.axes_AD.T)
 
 
-@dataclass(frozen=True)
-class LayerPaths:
-    """The token vectors of some inputs, at a stack's input and after each of its layers.
-
-    Args:
-        vectors: of each scene ``vector_LTD``, the first layer being what enters.
-        plane: through all of them.
-    """
-
-    vectors: tuple[NDArray[np.floating], ...]
-    plane: Plane
-
-    @property
-    def paths(self) -> list[Floats]:
-        """For each input ``place_LTA``: each token's position on the plane."""
-        return [self.plane.on(vector_LTD) for vector_LTD in self.vectors]
-
-    def layer_cosines(self, one: tuple[int, int], other: tuple[int, int]) -> list[float]:
-        """The cosine of two tokens, given as input and token index, in each layer."""
-        vectors = (self.vectors[scene][:, place] for scene, place in (one, other))
-        return [float(cosines(a[None], b)[0]) for a, b in zip(*vectors, strict=True)]
-
-
-def layer_paths(scenes: Sequence[ModelInputs], stack: Stack) -> LayerPaths:
-    """The token vectors of several inputs of the same model.
+def layer_vectors(seen: ModelInputs, stack: Stack) -> NDArray[np.floating]:
+    """``vector_LTD``: the token vectors of an input, at a stack's input and after each of its layers.
 
     Raises:
         RegardError: the model has no such stack of layers.
     """
     from regard.models.captured_attention import streams
 
-    vectors = []
-    for seen in scenes:
-        layers = streams(seen.task.model, seen.run, stack)
-        if not layers:
-            raise RegardError(f"this model has no {stack} of layers to follow vectors through", "stack")
-        vectors.append(np.stack([x_TD.float().cpu().numpy() for x_TD in layers]))
-    return LayerPaths(tuple(vectors), Plane.fit(np.concatenate([each.reshape(-1, each.shape[-1]) for each in vectors])))
+    layers = streams(seen.task.model, seen.run, stack)
+    if not layers:
+        raise RegardError(f"this model has no {stack} of layers to follow vectors through", "stack")
+    return np.stack([x_TD.float().cpu().numpy() for x_TD in layers])
 
 
-@dataclass(frozen=True)
-class PositionViews:
-    """The first positions of a stack.
-
-    Args:
-        vector_TD: what is added to the embedding at each position; zeros where nothing is. Of rotary positions the
-            cosines, then the sines of a head's angles: to these the vector (1, …, 1, 0, …, 0) is turned.
-        bias_HX: what is added to the scores of each head by distance, from the key ``T - 1`` before the query to that
-            ``T - 1`` after it; ``None`` if nothing is added.
-    """
-
-    vector_TD: NDArray[np.floating]
-    bias_HX: NDArray[np.floating] | None
-
-    @property
-    def likeness_TT(self) -> Floats:
-        """Cosine similarity of all pairs of position vectors; zeros if nothing is added."""
-        return np.stack([cosines(self.vector_TD, vector_D) for vector_D in self.vector_TD])
+def layer_cosines(one_LD: NDArray[np.floating], other_LD: NDArray[np.floating]) -> list[float]:
+    """The cosine of two tokens in each layer."""
+    return [float(cosines(one_D[None], other_D)[0]) for one_D, other_D in zip(one_LD, other_LD, strict=True)]
 
 
-def position_views(model: nn.Module, section: Model, stack: str, count: int) -> PositionViews:
+def position_views(
+    model: nn.Module, section: Model, stack: str, count: int
+) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
     """The first ``count`` positions of a stack, or fewer if the model has fewer.
 
     Args:
         model: of any family.
         section: its sizes.
         stack: ``encoder`` or ``decoder``.
+
+    Returns:
+        ``vector_TD``: what is added to the embedding at each position; zeros where nothing is. Of rotary positions the
+        cosines, then the sines of a head's angles: to these the vector (1, …, 1, 0, …, 0) is turned. ``bias_HX``: what
+        is added to the scores of each head by distance, from the key ``T - 1`` before the query to that ``T - 1`` after
+        it; ``None`` if nothing is added.
 
     Raises:
         RegardError: the model has no such stack.
@@ -191,7 +158,12 @@ def position_views(model: nn.Module, section: Model, stack: str, count: int) -> 
         if bias is not None:
             every_X = torch.arange(2 * count - 1, device=weight.device)
             bias_HX = bias(every_X[count - 1 : count], every_X)[:, 0].float().cpu().numpy()
-    return PositionViews(vector_TD.float().cpu().numpy(), bias_HX)
+    return vector_TD.float().cpu().numpy(), bias_HX
+
+
+def likeness(vector_TD: NDArray[np.floating]) -> Floats:
+    """``likeness_TT``: the cosine of all pairs of vectors; zeros where there are none."""
+    return np.stack([cosines(vector_TD, vector_D) for vector_D in vector_TD])
 
 
 @dataclass(frozen=True)
@@ -273,11 +245,10 @@ def nearest_pieces(
         raise UsageError(f"there is no piece {id}; there are {table.tokenizer.size:,}", "id")
     ids = np.union1d(table.readable(), [id])
     found = nearest(table.vector_VD[ids], int(np.searchsorted(ids, id)), count)
-    named = [(int(ids[place]), cosine) for place, cosine in found]
     values = {
         **table.piece_values([id])[0],
         "pieces": table.piece_values(pieces),
-        "near": [[one, piece(table.tokenizer, one), cosine] for one, cosine in named],
+        "near": [[int(ids[place]), piece(table.tokenizer, int(ids[place])), cosine] for place, cosine in found],
     }
     return values, {}
 
@@ -333,15 +304,14 @@ def places_of(
     """Position vectors, their similarity, and the biases that positions add to scores."""
     task = models.load_for(asked).task
     section = task.recipe.model
-    found = position_views(task.model, section, stack, count)
-    likeness_TT = found.likeness_TT
+    vector_TD, bias_HX = position_views(task.model, section, stack, count)
+    likeness_TT = likeness(vector_TD)
     by_distance = [np.diagonal(likeness_TT, far).mean() for far in range(len(likeness_TT))]
-    arrays = {"vector": found.vector_TD, "likeness": likeness_TT, "by_distance": np.array(by_distance)}
-    if found.bias_HX is not None:
-        arrays["bias"] = found.bias_HX
+    arrays = {"vector": vector_TD, "likeness": likeness_TT, "by_distance": np.array(by_distance)}
+    if bias_HX is not None:
+        arrays["bias"] = bias_HX
     floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-    own = section.decoder if stack == "decoder" and isinstance(section, TransformerSection) else section
-    return {"kind": positions_of(own)}, floats
+    return {"kind": positions_of(section, stack)}, floats
 
 
 @question
@@ -365,17 +335,21 @@ def drift_of(
     loaded = models.load_for(asked)
     for one in scenes:
         refuse_replaced_weights(one.weights, loaded.weights)
-    wanted = [replace(one, model=asked.model, snapshot=asked.snapshot, changes=changes) for one in scenes]
-    seen = [inputs_of(models, loaded, one) for one in wanted]
+    wanted = [
+        replace(one, model=asked.model, snapshot=asked.snapshot, weights=loaded.weights, between=asked.between)
+        for one in scenes
+    ]
+    seen = [inputs_of(models, replace(one, changes=changes)) for one in wanted]
     with changes.ablations.apply(loaded.task.recipe.model):
-        found = layer_paths(seen, stack)
-    sides = [one.source if stack == "encoder" else one.target for one in seen]
+        vectors = [layer_vectors(one, stack) for one in seen]
+    plane = Plane.fit(np.concatenate([vector_LTD.reshape(-1, vector_LTD.shape[-1]) for vector_LTD in vectors]))
+    sides = [one.tokens(stack) for one in seen]
     for scene, place in pair or ():
         if scene >= len(sides) or place >= len(sides[scene]):
             raise UsageError(f"there is no token {place} of text {scene}", "pair")
     values: dict[str, object] = {
         "tokens": [token_values(side) for side in sides],
-        "share": found.plane.share,
-        "alike": None if pair is None else found.layer_cosines(*pair),
+        "share": plane.share,
+        "alike": None if pair is None else layer_cosines(*(vectors[scene][:, place] for scene, place in pair)),
     }
-    return values, {f"path.{one}": path.astype(np.float32) for one, path in enumerate(found.paths)}
+    return values, {f"path.{one}": plane.on(vector_LTD).astype(np.float32) for one, vector_LTD in enumerate(vectors)}

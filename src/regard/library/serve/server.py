@@ -41,25 +41,20 @@ that the fewer there are the slower one may read and is still seen to read."""
 class TimedTransport:
     """Wraps an asyncio transport; other attributes are passed through.
 
+    What is still sent after the last answer is thrown away for a moment: a socket that is closed with bytes unread
+    tells the other end so, which then may lose the answer (RFC 9112, 9.6).
+
     Args:
         transport: of the connection.
         loop: that it belongs to.
-        stalled: seconds after which the connection ends where the other end took nothing of what was written.
-        drained: seconds in which what is still sent is thrown away after the last answer. A socket that is closed with
-            bytes unread tells the other end so, which then may lose the answer (RFC 9112, 9.6).
+        limits: how long the other end may take nothing of what was written, or send after the last answer.
         sends: whether the other end has not sent all yet.
     """
 
     def __init__(
-        self,
-        transport: asyncio.Transport,
-        loop: asyncio.AbstractEventLoop,
-        stalled: float,
-        drained: float,
-        sends: Callable[[], bool],
+        self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, limits: Limits, sends: Callable[[], bool]
     ) -> None:
-        self._transport, self._loop = transport, loop
-        self._stalled, self._drained, self._sends = stalled, drained, sends
+        self._transport, self._loop, self._limits, self._sends = transport, loop, limits, sends
         self._written, self._room = 0, THROWN_AWAY
         self.stuck = 0
         """How often in a row it was seen that the other end took nothing of what was written."""
@@ -91,9 +86,9 @@ class TimedTransport:
             return
         self.stuck = times = times + 1 if taken == before else 0
         if times > LOOKS:
-            self.abort()
+            self._transport.abort()
         else:
-            self._look = self._loop.call_later(self._stalled / LOOKS, self._watch, taken, times)
+            self._look = self._loop.call_later(self._limits.stalled / LOOKS, self._watch, taken, times)
 
     def is_closing(self) -> bool:
         """Whether the transport is closed for writing."""
@@ -106,7 +101,7 @@ class TimedTransport:
         if not self._sends():
             self._transport.close()
             return
-        self._end = self._loop.call_later(self._drained, self._transport.close)
+        self._end = self._loop.call_later(self._limits.drained, self._transport.close)
         with contextlib.suppress(OSError):  # the client has disconnected already
             self._transport.write_eof()
         self._transport.resume_reading()
@@ -115,11 +110,7 @@ class TimedTransport:
         """Discard data received after the last response."""
         self._room -= len(data)
         if self._room < 0:
-            self.abort()
-
-    def abort(self) -> None:
-        """Close at once and discard unsent data."""
-        self._transport.abort()
+            self._transport.abort()
 
     def forget(self) -> None:
         """Cancel all timers."""
@@ -171,12 +162,11 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start waiting for a request."""
-        limits = self._limits
-        watched = TimedTransport(transport, self.loop, limits.stalled, limits.drained, self._sends)
+        watched = TimedTransport(transport, self.loop, self._limits, self._sends)
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, IN_THE_SYSTEM)
         super().connection_made(watched)  # type: ignore[arg-type]
         self._since = self.loop.time()
-        if len(self.connections) > limits.most:
+        if len(self.connections) > self._limits.most:
             self._make_room()
         if not self.transport.is_closing():
             self._wait()

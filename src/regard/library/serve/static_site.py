@@ -22,7 +22,7 @@ from regard.inspection.questions import answers
 from regard.inspection.questions.look import POINTERS
 from regard.library.serve.app import POINTS
 from regard.library.serve.files import ASSETS, INDEX, files
-from regard.system import disk
+from regard.system import VERSION, disk
 from regard.system.errors import Option, RegardError, UsageError
 
 API, STATE = "api", "state"
@@ -49,7 +49,8 @@ def save_site(models: Models, folder: Path, told: Told = lambda text: None) -> i
         UsageError: the folder holds something else.
         RegardError: a model has no weights to be asked, or a file cannot be written.
     """
-    page, states = files(PAGE), models.states()
+    page = files(PAGE)
+    states: list[dict[str, Any]] = models.states()
     for state in states:
         if state["why"]:
             raise RegardError(f"cannot be saved: {state['why']}", str(state["folder"]))
@@ -60,8 +61,9 @@ def save_site(models: Models, folder: Path, told: Told = lambda text: None) -> i
         site.of_model(state, told)
     for name, file in page.items():
         _put(folder / name, file.content)
-    kept = [site.state_of(state) for state in states]
-    whole = {**answers.state(models), "models": kept, "saved": sorted(site.names)}
+    cut = {"snapshots": [], "running": False}  # and no path, and only the texts that have answers
+    kept = [{**state, "folder": state["name"], "examples": state["examples"][:TEXTS], **cut} for state in states]
+    whole = {"version": VERSION, "models": kept, "saved": sorted(site.names)}
     _put(folder / API / STATE, json.dumps(whole, ensure_ascii=False).encode())
     return len(site.names)
 
@@ -114,11 +116,6 @@ class _Answers:
         self.models, self.folder = models, folder
         self.names: set[str] = set()
 
-    def state_of(self, state: Asked) -> dict[str, object]:
-        """A model's state as the saved page has it: no path, and only the texts that have answers."""
-        texts = list(state["examples"])[:TEXTS]  # type: ignore[call-overload]
-        return {**state, "folder": state["name"], "examples": texts, "snapshots": [], "running": False}
-
     def of_model(self, state: Mapping[str, Any], told: Told) -> None:
         """All answers of a model."""
         model: dict[str, object] = {"model": state["number"]}
@@ -157,7 +154,9 @@ class _Answers:
             if state["writes"] == "text":
                 asked = written
             else:
-                self.of_continuation(plain, written)
+                self.ask("look", written)
+                for place in range(len(self.ask("look", plain).get("source", ()))):
+                    self.ask("distribution", {**plain, "place": place, "temperature": 1, "top_k": 0})
         first = {"opening": "cross" if "cross" in state["kinds"] else next(iter(state["kinds"]), "")}
         seen = self.ask("look", asked | first)
         self.ask("look", plain | first)
@@ -176,12 +175,6 @@ class _Answers:
         for side in state["sides"]:
             text = seen["source_text" if side == "source" else "target_text"]
             self.of_words(plain["model"], side, " ".join(text.replace("[MASK]", " ").split()))
-
-    def of_continuation(self, plain: dict[str, object], written: Asked) -> None:
-        """The pass over a text with what a language model writes behind it, and what may come behind each token."""
-        self.ask("look", written)
-        for place in range(len(self.ask("look", plain).get("source", ()))):
-            self.ask("distribution", {**plain, "place": place, "temperature": 1, "top_k": 0})
 
     def of_figure(self, state: Mapping[str, Any], asked: Asked, source: Sequence[Any], target: Sequence[Any]) -> None:
         """The figure of each token beside the one that the other text begins with, and each box at every token."""

@@ -64,14 +64,9 @@ class _WorkItem:
 
 
 class Worker:
-    """One thread with a queue, used from an event loop without blocking it.
+    """One thread with a queue of at most :data:`WAITING`, used from an event loop without blocking it."""
 
-    Args:
-        most: longest queue.
-    """
-
-    def __init__(self, most: int = WAITING) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self.waiting: deque[_WorkItem] = deque()
         self.now: _WorkItem | None = None
         """What is running."""
@@ -120,7 +115,7 @@ class Worker:
         with self._changed:
             if self._ended:
                 raise WorkerBusy(ENDING)
-            if len(self.waiting) >= self._most:
+            if len(self.waiting) >= WAITING:
                 raise WorkerBusy(BUSY)
             self.waiting.append(turn)
             self._changed.notify_all()
