@@ -25,7 +25,6 @@ from regard.runs.convert.layouts.format import (
     inward,
     refuse_other_shapes,
     refuse_surplus,
-    row,
     sides,
 )
 from regard.runs.convert.marian_files import SETTINGS, parse_settings, parse_vocabulary, read_marian_file
@@ -249,11 +248,11 @@ def _tables(settings: Fields) -> Iterator[Row]:
     shared, output = _ties(settings)
     both, source, target = TABLES_THERE
     if shared:
-        yield row(both, *TABLES[: 2 - output], form=InitialTensor(None, 2 - output))
+        yield Row(both, *TABLES[: 2 - output], form=InitialTensor(None, 2 - output))
     else:
-        yield from (row(theirs, ours) for theirs, ours in zip((source, target), TABLES, strict=True))
+        yield from (Row(theirs, ours) for theirs, ours in zip((source, target), TABLES, strict=True))
     if not output:
-        yield row(OUTPUT, "output.weight")
+        yield Row(OUTPUT, "output.weight")
 
 
 def _rows(model: TransformerSection) -> Iterator[Row]:
@@ -261,19 +260,19 @@ def _rows(model: TransformerSection) -> Iterator[Row]:
     pre = "_pre" if model.norm_place == "pre" else ""
 
     def affine(theirs: str, end: str, ours: str) -> Iterator[Row]:
-        yield row(f"{theirs}_W{end}", f"{ours}.weight")
-        yield row(f"{theirs}_b{end}", f"{ours}.bias")
+        yield Row(f"{theirs}_W{end}", f"{ours}.weight")
+        yield Row(f"{theirs}_b{end}", f"{ours}.bias")
 
     def norm(theirs: str, ours: str, end: str = pre) -> Iterator[Row]:
-        yield row(f"{theirs}_ln_scale{end}", f"{ours}.weight")
-        yield row(f"{theirs}_ln_bias{end}", f"{ours}.bias")
+        yield Row(f"{theirs}_ln_scale{end}", f"{ours}.weight")
+        yield Row(f"{theirs}_ln_bias{end}", f"{ours}.bias")
 
     for side, layers, sublayers in sides(model):
         for layer in range(layers):
             theirs, ours = f"{side}_l{layer + 1}", f"{side}.layers.{layer}"
             for name in sublayers:
                 if model.decoder_cell and (side, name) == ("decoder", "attention"):
-                    yield row(f"{theirs}_rnn_W", f"{ours}.recurrence.value.weight")
+                    yield Row(f"{theirs}_rnn_W", f"{ours}.recurrence.value.weight")
                     yield from affine(f"{theirs}_rnn", "f", f"{ours}.recurrence.forget_gate")
                     yield from norm(f"{theirs}_rnn" if pre else f"{theirs}_rnn_ffn", f"{ours}.recurrence_residual.norm")
                     continue
@@ -289,4 +288,4 @@ def _rows(model: TransformerSection) -> Iterator[Row]:
         if model.embedding_norm:
             yield from norm(f"{side}_emb", f"{side}.input.norm", "_pre")
     if model.output_bias:
-        yield row("decoder_ff_logit_out_b", "output_bias")
+        yield Row("decoder_ff_logit_out_b", "output_bias")

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.config import Recipe, TransformerSection
 from regard.nn.positions import TimingSignal, sinusoids
-from regard.runs.convert.layouts.format import TABLES, Obstacle, Row, misfits, odd_heads, row, sides
+from regard.runs.convert.layouts.format import TABLES, Obstacle, Row, misfits, odd_heads, sides
 from regard.system.errors import RegardError
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -319,18 +319,18 @@ def rows(model: TransformerSection, first: str, start: int | None = None) -> lis
     def linear(theirs: str, *ours: str) -> list[Row]:
         """Matrices one below the other, and their biases."""
         parts, form = ("weight", "bias") if model.biases else ("weight",), _Fused(len(ours)) if len(ours) > 1 else None
-        return [row(f"{theirs}/{part}", *(f"{one}.{part}" for one in ours), form=form) for part in parts]
+        return [Row(f"{theirs}/{part}", *(f"{one}.{part}" for one in ours), form=form) for part in parts]
 
     def norm(theirs: str, ours: str) -> list[Row]:
-        return [row(f"{theirs}/{one}", f"{ours}.{part}") for one, part in (("gamma", "weight"), ("beta", "bias"))]
+        return [Row(f"{theirs}/{one}", f"{ours}.{part}") for one, part in (("gamma", "weight"), ("beta", "bias"))]
 
     names = [(first, TABLES[0], _Started()), (TARGET, TABLES[1], _Started(start))]
     if model.tie == "three":
         names = [(TARGET, TABLES[0], _Started(start))]
     elif model.tie == "none":
         names.append((OUTPUT, "output.weight", _Started()))
-    table = [row(theirs, ours, form=form) for theirs, ours, form in names]
-    table += [row("decoder/projection/bias", "output_bias")] * model.output_bias
+    table = [Row(theirs, ours, form=form) for theirs, ours, form in names]
+    table += [Row("decoder/projection/bias", "output_bias")] * model.output_bias
     for side, layers, sublayers in sides(model):
         for layer in range(layers):
             theirs, ours = f"{side}/layer_{layer}", f"{side}.layers.{layer}"
@@ -344,12 +344,12 @@ def rows(model: TransformerSection, first: str, start: int | None = None) -> lis
                 table += linear(f"{theirs}/ffn/linear_{number}", f"{ours}.feedforward.{name}")
             table += norm(f"{theirs}/ffn/layer_norm", f"{ours}.feedforward_residual.norm")
             if model.positions == "relative":
-                table.append(row(BIAS.format(side, layer), f"{side}.input.positions.weight"))
+                table.append(Row(BIAS.format(side, layer), f"{side}.input.positions.weight"))
         table += norm(f"{side}/layer_norm", f"{side}.final") if model.norm_place == "pre" else []
         table += norm(f"{side}/layernorm_embedding", f"{side}.input.norm") if model.embedding_norm else []
         if model.positions == "learned":
             form = _After(model.first_position)
-            table.append(row(PLACES.format(side), f"{side}.input.positions.weight", form=form))
+            table.append(Row(PLACES.format(side), f"{side}.input.positions.weight", form=form))
     return table
 
 

@@ -119,24 +119,17 @@ class Reordered:
         return ours[0].index_select(self.axis, torch.tensor(self.order))
 
 
-@dataclass(frozen=True)
 class Row:
     """One tensor of theirs, the tensors of ours that it holds, and its form; ``None``: one tensor, as it is."""
 
-    theirs: str
-    ours: tuple[str, ...]
-    form: Form | None = None
-
-
-def row(theirs: str, *ours: str, form: Form | None = None) -> Row:
-    """A row of a table."""
-    return Row(theirs, ours, form)
+    def __init__(self, theirs: str, *ours: str, form: Form | None = None) -> None:
+        self.theirs, self.ours, self.form = theirs, ours, form
 
 
 def affine(theirs: str, *ours: str, form: Form | None = None, bias: bool = True) -> list[Row]:
     """The rows of a linear layer or a norm: its weight and, if it has one, its bias."""
     parts = ("weight", "bias") if bias else ("weight",)
-    return [row(f"{theirs}.{part}", *(f"{name}.{part}" for name in ours), form=form) for part in parts]
+    return [Row(f"{theirs}.{part}", *(f"{name}.{part}" for name in ours), form=form) for part in parts]
 
 
 def inward(rows: Iterable[Row], theirs: Mapping[str, Tensor], where: str, told: str = CONFIG) -> dict[str, Tensor]:

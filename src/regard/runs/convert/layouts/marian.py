@@ -25,7 +25,6 @@ from regard.runs.convert.layouts.format import (
     Row,
     affine,
     odd_heads,
-    row,
     sides,
 )
 from regard.system.errors import RegardError
@@ -220,13 +219,13 @@ class Marian(Format):
 
         def reads(theirs: str, ours: str) -> list[Row]:
             """The columns of its matrix are in that order, its bias is not of the stream."""
-            return [row(f"{theirs}.weight", f"{ours}.weight", form=reading), row(f"{theirs}.bias", f"{ours}.bias")]
+            return [Row(f"{theirs}.weight", f"{ours}.weight", form=reading), Row(f"{theirs}.bias", f"{ours}.bias")]
 
         embedding = Compose(InitialTensor(start), reading)
         tables = [SHARED_TABLE] if model.tie == "three" else [SOURCE_TABLE, TARGET_TABLE]
-        table = [row(theirs, ours, form=embedding) for theirs, ours in zip(tables, TABLES, strict=False)]
-        table += [row(OUTPUT, "output.weight", form=embedding)] if model.tie == "none" else []
-        table += [row(BIAS, "output_bias", form=OutputBias(start is None))] if model.output_bias else []
+        table = [Row(theirs, ours, form=embedding) for theirs, ours in zip(tables, TABLES, strict=False)]
+        table += [Row(OUTPUT, "output.weight", form=embedding)] if model.tie == "none" else []
+        table += [Row(BIAS, "output_bias", form=OutputBias(start is None))] if model.output_bias else []
         for side, layers, sublayers in sides(model):
             table += self.positions(model, side)
             for layer in range(layers):
@@ -317,7 +316,7 @@ class MBart(M2M100):
         return {"output_bias": True} if (added := tensors.get(BIAS)) is not None and added.any() else {}
 
     def positions(self, model: TransformerSection, side: str) -> list[Row]:
-        return [row(PLACES.format(side), f"{side}.input.positions.weight")]
+        return [Row(PLACES.format(side), f"{side}.input.positions.weight")]
 
     def further(self, model: TransformerSection, config: Mapping[str, Any]) -> dict[str, Tensor]:
         return {} if model.output_bias else {BIAS: torch.zeros(1, config["vocab_size"])}

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.config import TASKS, BertSection, Recipe
 from regard.runs.convert.hub import NATURAL, SHARE, Fields
-from regard.runs.convert.layouts.format import ACTIVATIONS, PAD, ConfigField, Obstacle, Row, affine, misfits, row
+from regard.runs.convert.layouts.format import ACTIVATIONS, PAD, ConfigField, Obstacle, Row, affine, misfits
 from regard.runs.convert.layouts.single_stack import CLASSES, Bert
 from regard.system.errors import RegardError
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -44,7 +44,7 @@ class Roberta(Bert):
         "words": [
             *affine("lm_head.dense", "head.dense"),
             *affine("lm_head.layer_norm", "head.norm"),
-            row("lm_head.bias", "head.bias"),
+            Row("lm_head.bias", "head.bias"),
         ],
         "classes": affine("classifier.dense", "head.dense") + affine("classifier.out_proj", "head.classes"),
         "tags": CLASSES,
@@ -127,7 +127,7 @@ class DistilBert(Bert):
         "words": [
             *affine("vocab_transform", "head.dense"),
             *affine("vocab_layer_norm", "head.norm"),
-            row("vocab_projector.bias", "head.bias"),
+            Row("vocab_projector.bias", "head.bias"),
         ],
         "classes": affine("pre_classifier", "head.dense") + CLASSES,
         "tags": CLASSES,
@@ -147,8 +147,8 @@ class DistilBert(Bert):
 
     def rows(self, model: BertSection, task: str, start: int | None = PAD) -> list[Row]:
         table = [
-            row("distilbert.embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
-            row("distilbert.embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
+            Row("distilbert.embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
+            Row("distilbert.embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
             *affine("distilbert.embeddings.LayerNorm", "encoder.input.norm"),
         ]
         names = {f"attention.{name[0]}_lin": f"attention.{name}" for name in ("query", "key", "value")}

@@ -23,7 +23,6 @@ from regard.runs.convert.layouts.format import (
     affine,
     misfits,
     odd_heads,
-    row,
 )
 from regard.system.errors import RegardError
 
@@ -89,7 +88,7 @@ class Bert(Format):
         "words": [
             *affine("cls.predictions.transform.dense", "head.dense"),
             *affine("cls.predictions.transform.LayerNorm", "head.norm"),
-            row("cls.predictions.bias", "head.bias"),
+            Row("cls.predictions.bias", "head.bias"),
         ],
         "classes": _POOLER + CLASSES,
         "tags": CLASSES,
@@ -148,9 +147,9 @@ class Bert(Format):
 
     def rows(self, model: BertSection, task: str, start: int | None = PAD) -> list[Row]:
         table = [
-            row(f"{self.prefix}embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
-            row(f"{self.prefix}embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
-            row(f"{self.prefix}embeddings.token_type_embeddings.weight", "encoder.input.segments.weight"),
+            Row(f"{self.prefix}embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
+            Row(f"{self.prefix}embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
+            Row(f"{self.prefix}embeddings.token_type_embeddings.weight", "encoder.input.segments.weight"),
             *affine(f"{self.prefix}embeddings.LayerNorm", "encoder.input.norm"),
         ]
         names = {f"attention.self.{name}": f"attention.{name}" for name in ("query", "key", "value")}
@@ -202,8 +201,8 @@ class Gpt2(Format):
 
     def rows(self, model: GptSection, task: str, start: int | None = PAD) -> list[Row]:
         table = [
-            row("transformer.wte.weight", "decoder.input.tokens.weight"),
-            row("transformer.wpe.weight", "decoder.input.positions.weight"),
+            Row("transformer.wte.weight", "decoder.input.tokens.weight"),
+            Row("transformer.wpe.weight", "decoder.input.positions.weight"),
         ]
         one, three = Transposed(), Transposed(3)
         for layer in range(model.layers):
@@ -258,10 +257,10 @@ class Vit(Format):
         matrix = Shaped((d_model, model.channels * model.patch**2), kernel)
         first, positions = Shaped((d_model,), (1, 1, d_model)), Shaped((places, d_model), (1, places, d_model))
         table = [
-            row("vit.embeddings.cls_token", "encoder.input.first", form=first),
-            row("vit.embeddings.position_embeddings", "encoder.input.positions.weight", form=positions),
-            row("vit.embeddings.patch_embeddings.projection.weight", "encoder.input.project.weight", form=matrix),
-            row("vit.embeddings.patch_embeddings.projection.bias", "encoder.input.project.bias"),
+            Row("vit.embeddings.cls_token", "encoder.input.first", form=first),
+            Row("vit.embeddings.position_embeddings", "encoder.input.positions.weight", form=positions),
+            Row("vit.embeddings.patch_embeddings.projection.weight", "encoder.input.project.weight", form=matrix),
+            Row("vit.embeddings.patch_embeddings.projection.bias", "encoder.input.project.bias"),
         ]
         names = {f"attention.attention.{name}": f"attention.{name}" for name in ("query", "key", "value")}
         names["layernorm_before"] = "attention_residual.norm"
