@@ -226,10 +226,7 @@ def _tie(settings: Fields) -> str:
 
 
 def _as_ours(name: str, tensor: Tensor, activation: str, where: str) -> Tensor:
-    """A tensor in our form: there a matrix is of what is read by what is written, and a vector has one row.
-
-    Tables get one more row, of zeros, which starts a text.
-    """
+    """A tensor in our form: there a matrix is of what is read by what is written, and a vector has one row."""
     if tensor.dim() != 2:
         raise RegardError(f"{name!r} has the shape {list(tensor.shape)}; two sizes are expected", where)
     factors = FACTORS.get(activation, {})
@@ -237,22 +234,20 @@ def _as_ours(name: str, tensor: Tensor, activation: str, where: str) -> Tensor:
         tensor = tensor * factor
     if len(tensor) == 1:
         return tensor.flatten()
-    if name not in (*TABLES_THERE, OUTPUT):
-        return tensor.t()
-    table_VD = tensor.t() if name == OUTPUT else tensor
-    return torch.cat([table_VD, table_VD.new_zeros(1, table_VD.shape[1])])
+    return tensor if name in TABLES_THERE else tensor.t()
 
 
 def _tables(settings: Fields) -> Iterator[Row]:
-    """The rows of tables."""
+    """The rows of tables, which get one more row, of zeros, which starts a text."""
     shared, output = _ties(settings)
     both, source, target = TABLES_THERE
     if shared:
-        yield Row(both, *TABLES[: 2 - output], form=InitialTensor(None, 2 - output))
+        yield Row(both, *TABLES[: 2 - output], form=InitialTensor(None, 2 - output, zeros=True))
     else:
-        yield from (Row(theirs, ours) for theirs, ours in zip((source, target), TABLES, strict=True))
+        for theirs, ours in zip((source, target), TABLES, strict=True):
+            yield Row(theirs, ours, form=InitialTensor(None, zeros=True))
     if not output:
-        yield Row(OUTPUT, "output.weight")
+        yield Row(OUTPUT, "output.weight", form=InitialTensor(None, zeros=True))
 
 
 def _rows(model: TransformerSection) -> Iterator[Row]:

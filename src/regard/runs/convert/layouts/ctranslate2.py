@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.config import Recipe, TransformerSection
 from regard.nn.positions import TimingSignal, sinusoids
-from regard.runs.convert.layouts.format import TABLES, Obstacle, Row, misfits, odd_heads, sides
+from regard.runs.convert.layouts.format import TABLES, Chunks, InitialTensor, Obstacle, Row, misfits, odd_heads, sides
 from regard.system.errors import RegardError
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -89,21 +89,6 @@ PLAIN = {
 
 
 @dataclass(frozen=True)
-class _Fused:
-    """Several matrices, or biases, one below the other: queries, keys and values."""
-
-    parts: int
-
-    def inward(self, theirs: Tensor) -> list[Tensor]:
-        if len(theirs) % self.parts:
-            raise ValueError(f"has {len(theirs)} rows, which are not {self.parts} times as many")
-        return list(theirs.chunk(self.parts))
-
-    def outward(self, ours: list[Tensor]) -> Tensor:
-        return torch.cat(ours)
-
-
-@dataclass(frozen=True)
 class _After:
     """A table of positions without the first ones, which are of no token."""
 
@@ -114,20 +99,6 @@ class _After:
 
     def outward(self, ours: list[Tensor]) -> Tensor:
         return ours[0][self.first :]
-
-
-@dataclass(frozen=True)
-class _Started:
-    """A table to which we add the row of the start symbol: a copy of the row of a token, or zeros."""
-
-    token: int | None = None
-
-    def inward(self, theirs: Tensor) -> list[Tensor]:
-        none = theirs.new_zeros(1, theirs.shape[1])
-        return [torch.cat([theirs, none if self.token is None else theirs[self.token][None]])]
-
-    def outward(self, ours: list[Tensor]) -> Tensor:
-        return ours[0][:-1]
 
 
 def obstacles(recipe: Recipe, tokenizer: AnyTokenizer | None) -> list[Obstacle]:
@@ -318,18 +289,19 @@ def rows(model: TransformerSection, first: str, start: int | None = None) -> lis
 
     def linear(theirs: str, *ours: str) -> list[Row]:
         """Matrices one below the other, and their biases."""
-        parts, form = ("weight", "bias") if model.biases else ("weight",), _Fused(len(ours)) if len(ours) > 1 else None
+        parts, form = ("weight", "bias") if model.biases else ("weight",), Chunks(len(ours)) if len(ours) > 1 else None
         return [Row(f"{theirs}/{part}", *(f"{one}.{part}" for one in ours), form=form) for part in parts]
 
     def norm(theirs: str, ours: str) -> list[Row]:
         return [Row(f"{theirs}/{one}", f"{ours}.{part}") for one, part in (("gamma", "weight"), ("beta", "bias"))]
 
-    names = [(first, TABLES[0], _Started()), (TARGET, TABLES[1], _Started(start))]
+    started, unstarted = InitialTensor(start, zeros=True), InitialTensor(None, zeros=True)
     if model.tie == "three":
-        names = [(TARGET, TABLES[0], _Started(start))]
-    elif model.tie == "none":
-        names.append((OUTPUT, "output.weight", _Started()))
-    table = [Row(theirs, ours, form=form) for theirs, ours, form in names]
+        table = [Row(TARGET, TABLES[0], form=started)]
+    else:
+        table = [Row(first, TABLES[0], form=unstarted), Row(TARGET, TABLES[1], form=started)]
+    if model.tie == "none":
+        table.append(Row(OUTPUT, "output.weight", form=unstarted))
     table += [Row("decoder/projection/bias", "output_bias")] * model.output_bias
     for side, layers, sublayers in sides(model):
         for layer in range(layers):

@@ -14,12 +14,12 @@ from regard.runs.convert.layouts.format import (
     ACTIVATIONS,
     PAD,
     PURPOSE,
+    Chunks,
     ConfigField,
     Format,
     Obstacle,
     Row,
     Shaped,
-    Transposed,
     affine,
     misfits,
     odd_heads,
@@ -204,7 +204,7 @@ class Gpt2(Format):
             Row("transformer.wte.weight", "decoder.input.tokens.weight"),
             Row("transformer.wpe.weight", "decoder.input.positions.weight"),
         ]
-        one, three = Transposed(), Transposed(3)
+        one, three = Chunks(1, transposed=True), Chunks(3, transposed=True)
         for layer in range(model.layers):
             theirs, ours = f"transformer.h.{layer}", f"decoder.layers.{layer}"
             joined = [f"{ours}.attention.{name}" for name in ("query", "key", "value")]
