@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 
 from regard.config import TransformerSection, merge, recipe_from
-from regard.models import build
+from regard.models.presets import meta_model
 from regard.runs.convert.ctranslate2_file import ModelFile, read_model_file
 from regard.runs.convert.hub import CONFIG, FLAG, OF_CTRANSLATE2, POSITIVE, TEXT, TEXTS, Fields
 from regard.runs.convert.hub_import import LONGEST, ImportedModel
@@ -112,9 +112,7 @@ def read_ctranslate2(
     table = layout.rows(recipe.model, first, start)
     layout.refuse_surplus(held, table, first)
     weights = inward(table, {each.theirs: held.numbers(each.theirs) for each in table}, str(held.path))
-    with torch.device("meta"):
-        outline = build.outline(recipe.model, sizes[0], 0, "text", sizes[1])
-    refuse_other_shapes(weights, outline, str(held.path), OF_CTRANSLATE2)
+    refuse_other_shapes(weights, meta_model(recipe.model, *sizes), str(held.path), OF_CTRANSLATE2)
     kinds = {one.type for one in held.variables.values() if one.shape}
     whole = ", its int8 or int16 weights made float32" if kinds & {torch.int8, torch.int16} else ""
     words = f"CTranslate2's layout (version {held.version} of its files{whole})"

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.config import Decoding, TransformerSection, merge, recipe_from
-from regard.models import build
+from regard.models.presets import meta_model
 from regard.runs.convert.hub import CONFIG, FLAG, TEXTS, WHOLE, Fields
 from regard.runs.convert.hub_import import MOST, ImportedModel
 from regard.runs.convert.layouts.format import (
@@ -102,9 +102,7 @@ def read_marian_model(folder: Path, wanted: str | None = None) -> ImportedModel:
     tensors = {name: _as_ours(name, torch.from_numpy(held.tensors[name]), activation, where) for name in held.tensors}
     weights = inward(rows, tensors, where, SETTINGS)
     sizes = len(weights[TABLES[0]]) - 1, len(weights.get(TABLES[1], weights[TABLES[0]])) - 1
-    with torch.device("meta"):
-        outline = build.outline(model, sizes[0], 0, "text", sizes[1])
-    refuse_other_shapes(weights, outline, where, SETTINGS)
+    refuse_other_shapes(weights, meta_model(model, *sizes), where, SETTINGS)
     vocabularies = _read(folder, files, sizes)
     vocabularies = replace(vocabularies, shortlist=_shortlist(folder, sizes))
     recipe = recipe_from(merge(values, {"text": {"vocabulary": max(300, *sizes)}}), where)
