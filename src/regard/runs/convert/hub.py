@@ -142,10 +142,8 @@ def refuse_links_out(folder: Path) -> None:
     for path in sorted([*folder.iterdir(), *(path for below in inside for path in below.iterdir())]):
         real = Path(os.path.realpath(path))  # still a link where it leads to itself
         if real.is_symlink() or not any(real.is_relative_to(place) for place in allowed):
-            message = (
-                f"is a link to {'itself' if real.is_symlink() else 'outside of the folder'}; put the file itself there"
-            )
-            raise RegardError(message, str(path))
+            where = "itself" if real.is_symlink() else "outside of the folder"
+            raise RegardError(f"is a link to {where}; put the file itself there", str(path))
 
 
 def tensors_of(path: Path) -> dict[str, Tensor]:
@@ -164,11 +162,6 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (no mapping)
     except (SafetensorError, OSError) as error:
         raise RegardError(f"is broken: {error}", str(path)) from None
-
-
-def not_yet(what: str, path: Path) -> RegardError:
-    """The error of a model that cannot be imported yet."""
-    return RegardError(f"is {what}, which cannot be imported yet; docs/convert.md lists what can", str(path))
 
 
 def format_value(value: object) -> str:
