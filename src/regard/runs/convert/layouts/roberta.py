@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from regard.config import TASKS, BertSection, Recipe
+from regard.config import BertSection, Recipe
 from regard.runs.convert.hub import NATURAL, SHARE, Fields
-from regard.runs.convert.layouts.format import ACTIVATIONS, PAD, ConfigField, Obstacle, Row, affine, misfits
+from regard.runs.convert.layouts.format import ACTIVATIONS, ConfigField, Obstacle, Row, affine, misfits
 from regard.runs.convert.layouts.single_stack import CLASSES, Bert
 from regard.system.errors import RegardError
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -133,6 +133,15 @@ class DistilBert(Bert):
         "tags": CLASSES,
     }
     pooler_activation = "relu"
+    stack = "transformer.layer"
+    layer_names: ClassVar = {
+        **{f"attention.{name[0]}_lin": f"attention.{name}" for name in ("query", "key", "value")},
+        "attention.out_lin": "attention.output",
+        "sa_layer_norm": "attention_residual.norm",
+        "ffn.lin1": "feedforward.inner",
+        "ffn.lin2": "feedforward.outer",
+        "output_layer_norm": "feedforward_residual.norm",
+    }
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         fixed = {"segments": 0, "norm_epsilon": 1e-12, "pooler_activation": self.pooler_activation}
@@ -144,19 +153,3 @@ class DistilBert(Bert):
 
     def _odd_segments(self, model: BertSection, texts: int) -> list[Obstacle]:
         return []
-
-    def rows(self, model: BertSection, task: str, start: int | None = PAD) -> list[Row]:
-        table = [
-            Row("distilbert.embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
-            Row("distilbert.embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
-            *affine("distilbert.embeddings.LayerNorm", "encoder.input.norm"),
-        ]
-        names = {f"attention.{name[0]}_lin": f"attention.{name}" for name in ("query", "key", "value")}
-        names |= {"attention.out_lin": "attention.output", "sa_layer_norm": "attention_residual.norm"}
-        names |= {"ffn.lin1": "feedforward.inner", "ffn.lin2": "feedforward.outer"}
-        names |= {"output_layer_norm": "feedforward_residual.norm"}
-        for layer in range(model.layers):
-            theirs, ours = f"distilbert.transformer.layer.{layer}", f"encoder.layers.{layer}"
-            for name, own in names.items():
-                table += affine(f"{theirs}.{name}", f"{ours}.{own}")
-        return table + self.head_rows.get(TASKS[task].writes, [])
