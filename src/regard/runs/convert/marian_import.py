@@ -92,14 +92,14 @@ def read_marian_model(folder: Path, wanted: str | None = None) -> ImportedModel:
         raise UsageError(f"a model of Marian is for {TASK}, not for {wanted}", Option("task"))
     said = _said(folder)
     path, files = _weights(folder, said), _vocabularies(folder, said)
-    held, where = read_marian_file(path), str(path)
-    values = _values(held.settings, said, path)
+    (held, settings), where = read_marian_file(path), str(path)
+    values = _values(settings, said, path)
     model = recipe_from(values, where).model
     assert isinstance(model, TransformerSection)
-    rows = [*_tables(held.settings), *_rows(model)]
-    refuse_surplus(rows, held.tensors, NONE, where)
-    activation = str(held.settings.get("transformer-ffn-activation"))
-    tensors = {name: _as_ours(name, torch.from_numpy(held.tensors[name]), activation, where) for name in held.tensors}
+    rows = [*_tables(settings), *_rows(model)]
+    refuse_surplus(rows, held, NONE, where)
+    activation = str(settings.get("transformer-ffn-activation"))
+    tensors = {name: _as_ours(name, torch.from_numpy(one), activation, where) for name, one in held.items()}
     weights = inward(rows, tensors, where, SETTINGS)
     sizes = len(weights[TABLES[0]]) - 1, len(weights.get(TABLES[1], weights[TABLES[0]])) - 1
     refuse_other_shapes(weights, meta_model(model, *sizes), where, SETTINGS)
@@ -202,7 +202,7 @@ def _section(settings: Fields) -> dict[str, object]:
         "norm_place": PLACES[steps],
         "norm_epsilon": EPSILON,
         "dropout": 0.0,  # which the files do not say; a student that learned without would be spoiled
-        "tie": _tie(settings),
+        "tie": {(True, True): "three", (False, True): "two"}.get(_ties(settings), "none"),
     }
     if not settings.parse("output-omit-bias", FLAG, False):
         section["output_bias"] = True
@@ -217,10 +217,6 @@ def _ties(settings: Fields) -> tuple[bool, bool]:
     """Whether the tables of both sides are one, and whether the target's is the output too."""
     whole, source, target = (settings.parse(f"tied-embeddings{name}", FLAG, False) for name in ("-all", "-src", ""))
     return whole or source, whole or target
-
-
-def _tie(settings: Fields) -> str:
-    return {(True, True): "three", (False, True): "two"}.get(_ties(settings), "none")
 
 
 def _as_ours(name: str, tensor: Tensor, activation: str, where: str) -> Tensor:
