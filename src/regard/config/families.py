@@ -200,29 +200,21 @@ class Attentive(ModelSection):
     feedforward_dropout: float = Field(0.0, ge=0.0, lt=1.0, description="inside the feed-forward; the paper has none")
 
     @model_validator(mode="after")
-    def _heads_divide(self) -> Attentive:
+    def _sizes_fit(self) -> Attentive:
         _refuse_odd_heads(self, self.heads, "heads")
         if self.norm == "group" and self.d_model % self.norm_groups:
             raise ValueError(f"d_model {self.d_model} is not divisible by norm_groups {self.norm_groups}")
-        return self
-
-    @model_validator(mode="after")
-    def _distances_fall_into_buckets(self) -> Attentive:
-        """Half of a direction's buckets are exact, one at least, and a distance beyond these exists [Raffel20 §2.1]."""
-        if self.positions != "relative":
-            return self
-        least, exact = 2 * max(self.directions), self.relative_buckets // (2 * min(self.directions))
-        if self.relative_buckets < least:
-            raise ValueError(f"relative_buckets {self.relative_buckets} are too few for this family; at least {least}")
-        if self.relative_distance <= exact:
-            raise ValueError(
-                f"relative_distance {self.relative_distance} must be above {exact}: {self.relative_buckets} "
-                f"relative_buckets tell all distances below {exact} apart; choose a larger distance or fewer buckets"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _rotary_turns_pairs(self) -> Attentive:
+        if self.positions == "relative":
+            # half of a direction's buckets are exact, one at least, and a distance beyond these exists [Raffel20 §2.1]
+            buckets, distance = self.relative_buckets, self.relative_distance
+            least, exact = 2 * max(self.directions), buckets // (2 * min(self.directions))
+            if buckets < least:
+                raise ValueError(f"relative_buckets {buckets} are too few for this family; at least {least}")
+            if distance <= exact:
+                raise ValueError(
+                    f"relative_distance {distance} must be above {exact}: {buckets} relative_buckets tell all "
+                    f"distances below {exact} apart; choose a larger distance or fewer buckets"
+                )
         if self.positions == "rotary" and self.key_size % 2:
             raise ValueError(f"rotary positions need an even d_k, not {self.key_size}")
         return self
@@ -285,22 +277,14 @@ class TransformerSection(Attentive):
     )
 
     @model_validator(mode="after")
-    def _refuse_default_batch_norm(self) -> TransformerSection:
+    def _decoder_fits(self) -> TransformerSection:
         if self.norm == "batch" and self.decoder_norm is None:
             raise ValueError(
                 'norm = "batch" needs a decoder_norm: a decoder that writes word by word is safer with "layer"; '
                 'name "batch" if you mean it'
             )
-        return self
-
-    @model_validator(mode="after")
-    def _mask_is_there(self) -> TransformerSection:
         if self.without == "mask" and self.decoder_cell:
             raise ValueError(f"a decoder of {self.decoder_cell} has no mask that it could be without")
-        return self
-
-    @model_validator(mode="after")
-    def _decoder_heads_divide(self) -> TransformerSection:
         if self.decoder_heads is not None:
             _refuse_odd_heads(self, self.decoder_heads, "decoder_heads")
             if self.positions == "rotary" and self.decoder.key_size % 2:
