@@ -6,7 +6,6 @@ Of the zip a few files are copied under names of our own into a folder that is r
 from __future__ import annotations
 
 import lzma
-import re
 import shutil
 import zipfile
 import zlib
@@ -16,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from regard.config.sections import LANGUAGE
 from regard.runs.convert.ctranslate2_import import read_ctranslate2
 from regard.runs.convert.hub import CONFIG, OF_CTRANSLATE2, TEXT, Fields, format_value
 from regard.runs.convert.hub_import import ImportedModel
@@ -29,7 +27,6 @@ KEPT = {METADATA, PIECES, *(f"model/{name}" for name in (OF_CTRANSLATE2, CONFIG,
 DENSEST, FREE = 32, 1 << 20
 """Times that a file may be larger than in the zip, and the bytes it may have in any case; weights hardly shrink."""
 FAULTS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, KeyError, RuntimeError)
-SPOKEN = {"source_language": "from_code", "target_language": "to_code"}
 
 
 def is_argos(path: Path) -> bool:
@@ -54,11 +51,7 @@ def _of_folder(folder: Path, path: Path, wanted: str | None) -> ImportedModel:
     said = Fields(Fields.of(folder / METADATA).values, f"{path}/{METADATA}")
     if not (folder / PIECES).exists():
         raise RegardError(f"has no {PIECES}; packages of Moses and BPE (bpe.model) are not supported", str(path))
-    text = {}
-    for ours, theirs in SPOKEN.items():
-        if not re.fullmatch(LANGUAGE, code := said.parse(theirs, TEXT)):
-            raise RegardError(f"{theirs} {format_value(code)} is no code of a language", said.where)
-        text[ours] = code
+    text = {"source_language": said.language("from_code"), "target_language": said.language("to_code")}
     prefix = said.parse("target_prefix", TEXT, "")
     found = read_ctranslate2(folder / "model", wanted, text, prefix, folder / PIECES)
     return replace(found, layout=f"a package of Argos Translate in {found.layout}", file=f"model/{found.file}")

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, FiniteFloat, StrictBool, StrictStr,
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from regard.config import TASKS
+from regard.config import LANGUAGE, TASKS
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.lines import replace_surrogates
@@ -116,6 +116,13 @@ class Fields:
         if theirs not in known:
             raise RegardError(f"{name} {theirs!r} is not supported; known: {', '.join(known)}", self.where)
         return known[theirs]
+
+    def language(self, name: str) -> str:
+        """A code of a language, which is displayed and may become part of a file name."""
+        code = self.parse(name, TEXT)
+        if not re.fullmatch(LANGUAGE, code):
+            raise RegardError(f"{name} {format_value(code)} is no code of a language", self.where)
+        return code
 
     def only(self, **expected: object) -> None:
         """Refuse a field that is present with another value than expected."""

@@ -6,7 +6,6 @@ Tokenizers of Hugging Face folders are read in their fast and slow formats, and 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import Any, Literal
 import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
-from regard.config import FORMAT, LANGUAGE, Text, VitSection
+from regard.config import FORMAT, Text, VitSection
 from regard.data.batches.patches import Scale
-from regard.runs.convert.hub import FLAG, NUMBERS, POSITIVE, TEXT, WHOLE, Fields, format_value
+from regard.runs.convert.hub import FLAG, NUMBERS, POSITIVE, WHOLE, Fields
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_token_names
@@ -116,9 +115,7 @@ def language_codes(folder: Path) -> dict[str, str]:
     settings, found = Fields.of(folder / SETTINGS, optional=True), {}
     for key, name in (*SPOKEN.items(), ("source_language", "src_lang"), ("target_language", "tgt_lang")):
         if settings.get(name) is not None:
-            if not re.fullmatch(LANGUAGE, settings.parse(name, TEXT)):
-                raise RegardError(f"{name} {format_value(settings.get(name))} is no code of a language", settings.where)
-            found[key] = settings.parse(name, TEXT)
+            found[key] = settings.language(name)
     return found
 
 
