@@ -58,11 +58,6 @@ class Symbols(NamedTuple):
     ended: bool
 
 
-def is_ctranslate2(folder: Path) -> bool:
-    """Whether a folder holds a model of CTranslate2."""
-    return (folder / OF_CTRANSLATE2).exists()
-
-
 def read_ctranslate2(
     folder: Path,
     wanted: str | None = None,

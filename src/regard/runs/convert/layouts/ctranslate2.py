@@ -176,6 +176,7 @@ def section_of(held: ModelFile, epsilon: float) -> dict[str, object]:
     heads = [int(attribute(held, "num_heads", side, HEADS[held.specification])) for side in SIDES]
     normed = both(held, "the norms of embeddings", [f"{side}/layernorm_embedding/gamma" in held for side in SIDES])
     scaled = both(held, "the scales of embeddings", [_scale(held, side, d_model) for side in SIDES])
+    before = both(held, "pre_norm", [attribute(held, "pre_norm", side, 1) for side in SIDES])
     tie = "none"
     if held.same(target, OUTPUT):
         tie = "three" if held.same(first, target) else "two"
@@ -186,9 +187,7 @@ def section_of(held: ModelFile, epsilon: float) -> dict[str, object]:
         "d_ff": len(_first(held, "encoder/layer_0/ffn/linear_0/weight")),
         "heads": heads[0],
         **({} if heads[0] == heads[1] else {"decoder_heads": heads[1]}),
-        "norm_place": "pre"
-        if both(held, "pre_norm", [attribute(held, "pre_norm", side, 1) for side in SIDES])
-        else "post",
+        "norm_place": "pre" if before else "post",
         "norm_epsilon": epsilon,
         "dropout": 0.0,  # which the file does not say
         "activation": ACTIVATIONS[kind],
