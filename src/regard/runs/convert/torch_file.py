@@ -24,11 +24,8 @@ from regard.system.errors import RegardError
 
 MOST = 1 << 20
 """Bytes that the pickle may have; that of a model of a thousand tensors has 170 thousand."""
-ORDERED, REBUILD, PARAMETER = (
-    "collections OrderedDict",
-    "torch._utils _rebuild_tensor_v2",
-    "torch._utils _rebuild_parameter",
-)
+ORDERED = "collections OrderedDict"
+REBUILD, PARAMETER = "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter"
 STORAGES = {
     "torch FloatStorage": torch.float32,
     "torch HalfStorage": torch.float16,

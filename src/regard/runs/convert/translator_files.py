@@ -15,12 +15,8 @@ from regard.text.language_tokens import LanguageTokens
 from regard.text.tokenizers.sentencepiece import FAIRSEQ, SentencePieceTokenizer, fairseq_names, names_by_id
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
-SOURCE_MODEL, TARGET_MODEL, MODEL, TARGET_PIECES = (
-    "source.spm",
-    "target.spm",
-    "sentencepiece.bpe.model",
-    "target_vocab.json",
-)
+SOURCE_MODEL, TARGET_MODEL = "source.spm", "target.spm"
+MODEL, TARGET_PIECES = "sentencepiece.bpe.model", "target_vocab.json"
 LABEL = re.compile(f">>({LANGUAGE[1:-1]})<<")
 """Marian's name of a language's token; what has other characters is no code."""
 UNDERSCORED = re.compile(r"__([a-z]{2,3})__")

@@ -30,12 +30,8 @@ from regard.runs.convert.layouts.format import (
 from regard.system.errors import RegardError
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
-SHARED_TABLE, SOURCE_TABLE, TARGET_TABLE, OUTPUT = (
-    "model.shared.weight",
-    "model.encoder.embed_tokens.weight",
-    "model.decoder.embed_tokens.weight",
-    "lm_head.weight",
-)
+SHARED_TABLE, OUTPUT = "model.shared.weight", "lm_head.weight"
+SOURCE_TABLE, TARGET_TABLE = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
 BIAS, PLACES = "final_logits_bias", "model.{}.embed_positions.weight"
 """What is added to the scores; and sinusoids, which are no weights of ours."""
 NEVER = -1e4
