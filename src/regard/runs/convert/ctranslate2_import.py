@@ -138,16 +138,14 @@ def _names(folder: Path, unknown: str, sizes: tuple[int, int]) -> list[list[str]
     """The tokens of each side, by their ids; the unknown one is the last where it is not named."""
     found = []
     for side, size in zip((SOURCE, TARGET), sizes, strict=True):
-        path = next(
-            (path for name in (SHARED, side) for end in ("json", "txt") if (path := folder / f"{name}.{end}").exists()),
-            None,
-        )
-        if path is None:
+        paths = [folder / f"{name}.{end}" for name in (SHARED, side) for end in ("json", "txt")]
+        there = [path for path in paths if path.exists()]
+        if not there:
             raise RegardError(f"has neither {SHARED} nor {side}", str(folder))
-        names = _tokens(path)
+        names = _tokens(there[0])
         names += [] if unknown in names else [unknown]
         if len(names) != size:
-            raise RegardError(f"has {len(names):,} tokens, the model's table {size:,} rows", str(path))
+            raise RegardError(f"has {len(names):,} tokens, the model's table {size:,} rows", str(there[0]))
         found.append(names)
     return found
 
