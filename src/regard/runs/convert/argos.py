@@ -15,14 +15,14 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from regard.runs.convert.ctranslate2_import import read_ctranslate2
+from regard.runs.convert.ctranslate2_import import SHARED, SOURCE, TARGET, read_ctranslate2
 from regard.runs.convert.hub import CONFIG, OF_CTRANSLATE2, TEXT, Fields, format_value
 from regard.runs.convert.hub_import import ImportedModel
 from regard.system import disk
 from regard.system.errors import RegardError
 
 ENDING, METADATA, PIECES = ".argosmodel", "metadata.json", "sentencepiece.model"
-VOCABULARIES = [f"{side}_vocabulary.{end}" for side in ("shared", "source", "target") for end in ("json", "txt")]
+VOCABULARIES = [f"{side}.{end}" for side in (SHARED, SOURCE, TARGET) for end in ("json", "txt")]
 KEPT = {METADATA, PIECES, *(f"model/{name}" for name in (OF_CTRANSLATE2, CONFIG, *VOCABULARIES))}
 DENSEST, FREE = 32, 1 << 20
 """Times that a file may be larger than in the zip, and the bytes it may have in any case; weights hardly shrink."""
@@ -64,7 +64,7 @@ def _unpack(path: Path) -> Iterator[Path]:
     with TemporaryDirectory() as place:
         try:
             with zipfile.ZipFile(path) as package:
-                for entry, name in _entries(package):
+                for name, entry in _entries(package).items():
                     target = Path(place, name)
                     target.parent.mkdir(exist_ok=True)
                     with package.open(entry) as held, target.open("wb") as copy:
@@ -77,8 +77,8 @@ def _unpack(path: Path) -> Iterator[Path]:
             raise type(error)(error.message, (error.where or "").replace(place, str(path))) from None
 
 
-def _entries(package: zipfile.ZipFile) -> list[tuple[zipfile.ZipInfo, str]]:
-    """The files that are read, with their names beside the metadata."""
+def _entries(package: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The files that are read, by their names beside the metadata."""
     entries = [(entry, PurePosixPath(entry.filename.replace("\\", "/"))) for entry in package.infolist()]
     where = str(package.filename)
     for entry, path in entries:
@@ -100,4 +100,4 @@ def _entries(package: zipfile.ZipFile) -> list[tuple[zipfile.ZipInfo, str]]:
         found[name] = entry
     if METADATA not in found:
         raise RegardError(f"has no {METADATA}; is it a package of Argos Translate?", where)
-    return [(entry, name) for name, entry in found.items()]
+    return found
