@@ -21,7 +21,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from io import BytesIO
 from itertools import chain, islice
-from types import TracebackType
 from typing import BinaryIO, Generic, Never, Self, TypeVar
 
 from regard.system import errors
@@ -83,9 +82,7 @@ class ForkedWorkers:
                 del os.environ[_SWITCH]
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         for worker in self._workers:
             worker.dismiss(in_peace=kind is None)
         for worker in self._workers:
