@@ -194,10 +194,8 @@ def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
         UsageError: an unknown key (with the nearest known one) or a value out of its range.
     """
     if isinstance(values.get("format"), int) and values["format"] > FORMAT:
-        raise UsageError(
-            f"format {_format_value(values['format'])} was written by a newer Regard; this one reads format {FORMAT}",
-            where,
-        )
+        found = _format_value(values["format"])
+        raise UsageError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", where)
     try:
         return Recipe.model_validate(without_left(values, where))
     except ValidationError as error:
