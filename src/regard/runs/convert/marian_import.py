@@ -232,7 +232,7 @@ def _as_ours(name: str, tensor: Tensor, activation: str, where: str) -> Tensor:
 
 
 def _tables(settings: Fields) -> Iterator[Row]:
-    """The rows of tables, which get one more row, of zeros, which starts a text."""
+    """The rows of tables; each gets one more row, of zeros, which starts a text."""
     shared, output = _ties(settings)
     both, source, target = TABLES_THERE
     if shared:

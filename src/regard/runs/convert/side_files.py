@@ -68,9 +68,8 @@ def tokenizer_of(folder: Path, pieces: int) -> AnyTokenizer:
     count = sum(map(bool, found.names))
     if found.size > pieces or 2 * count < pieces or not len(found.ordinary):
         few = "" if len(found.ordinary) else ", all of them symbols"
-        raise RegardError(
-            f"has a tokenizer of {count:,} pieces{few}; the model's table has {pieces:,} rows", str(folder)
-        )
+        message = f"has a tokenizer of {count:,} pieces{few}; the model's table has {pieces:,} rows"
+        raise RegardError(message, str(folder))
     return found
 
 
@@ -126,10 +125,8 @@ def _build_tokenizer(folder: Path, pieces: int) -> tuple[dict[str, object], str]
     if (folder / PIECES).exists() and (folder / MERGES).exists():
         return json.loads(_byte_pairs(folder, pieces).to_str()), str(folder / PIECES)
     if (folder / MODEL).exists():
-        raise RegardError(
-            f"is the form of another library; load it with `transformers` and save it again to have a {FILE}",
-            str(folder / MODEL),
-        )
+        message = f"is the form of another library; load it with `transformers` and save it again to have a {FILE}"
+        raise RegardError(message, str(folder / MODEL))
     raise RegardError(f"has no {FILE}", str(folder))
 
 
@@ -374,12 +371,13 @@ def _modules(folder: Path) -> list[str]:
     return kinds
 
 
-def pooling_files(pool: Pool, size: int, longest: int, *, normalise: bool) -> dict[str, object]:
-    """The values of the files of sentence-transformers, by name; ``size``: entries of a vector."""
+def pooling_files(pool: Pool, size: int, longest: int, *, normalise: bool) -> dict[str, bytes]:
+    """The files of sentence-transformers, by name; ``size``: entries of a vector."""
     paths = {"Transformer": "", "Pooling": "1_Pooling", **({"Normalize": "2_Normalize"} if normalise else {})}
     modules = [
         {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for place, (kind, path) in enumerate(paths.items())
     ]
     pooling = {"word_embedding_dimension": size, **{name: way == pool for name, way in WAYS.items()}}
-    return {MODULES: modules, POOLING: pooling, SENTENCES: {"max_seq_length": longest, "do_lower_case": False}}
+    settings = {"max_seq_length": longest, "do_lower_case": False}
+    return {MODULES: as_json(modules), POOLING: as_json(pooling), SENTENCES: as_json(settings)}
