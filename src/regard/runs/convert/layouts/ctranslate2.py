@@ -181,7 +181,7 @@ def section_of(held: ModelFile, epsilon: float) -> dict[str, object]:
         "family": "transformer",
         **{f"{side}_layers": _layers(held, side) for side in SIDES},
         "d_model": d_model,
-        "d_ff": len(_first(held, "encoder/layer_0/ffn/linear_0/weight")),
+        "d_ff": _first(held, "encoder/layer_0/ffn/linear_0/weight"),
         "heads": heads[0],
         **({} if heads[0] == heads[1] else {"decoder_heads": heads[1]}),
         "norm_place": "pre" if before else "post",
@@ -205,10 +205,11 @@ def tables_of(held: ModelFile) -> tuple[str, str]:
     return first, TARGET
 
 
-def _first(held: ModelFile, name: str) -> Tensor:
+def _first(held: ModelFile, name: str) -> int:
+    """The first size of a variable that has to be there."""
     if name not in held or not held.shape(name):
         raise RegardError(f"lacks {name!r}, which an encoder-decoder has", str(held.path))
-    return held[name]
+    return held.shape(name)[0]
 
 
 def _layers(held: ModelFile, side: str) -> int:
