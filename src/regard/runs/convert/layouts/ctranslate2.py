@@ -255,11 +255,7 @@ def _positions(held: ModelFile, d_model: int) -> dict[str, object]:
 def _relative(held: ModelFile) -> dict[str, object]:
     """Those of T5, in all layers of a side the same, and of one size on both."""
     first = [BIAS.format(side, 0) for side in SIDES]
-    others = [
-        (name, BIAS.format(side, n))
-        for side, name in zip(SIDES, first, strict=True)
-        for n in range(_layers(held, side))
-    ]
+    others = [(BIAS.format(side, 0), BIAS.format(side, n)) for side in SIDES for n in range(_layers(held, side))]
     if not all(name in held and other in held and held.same(name, other) for name, other in others):
         raise RegardError("has a relative attention bias in some layers that others have not", str(held.path))
     if any(len(held.shape(name)) != 2 for name in first):
