@@ -13,6 +13,11 @@ from regard.config.sections import Section, Uses, only_if_set
 
 _ENCODER, _DECODER = "encoder.{}.attention.weight", "decoder.{}.attention.weight"
 _PAIR = {"source": "encoder", "target": "decoder"}
+Tie = Annotated[
+    Literal["none", "two", "three"],
+    Field(description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"),
+]
+Cell = Annotated[Literal["elman", "gru", "lstm"], Field(description="what is repeated: elman: tanh; gru, lstm: gated")]
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class RnnSection(Recurrent):
 
     info: ClassVar[FamilyInfo] = FamilyInfo("recurrent encoder-decoder", _PAIR, {"cross": "decoder.cross.weight"})
     family: Literal["rnn"] = Field("rnn", description="the architecture")
-    cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
+    cell: Cell = "gru"
     encoder_layers: int = Field(1, ge=1, le=64, description="layers that read")
     decoder_layers: int = Field(1, ge=1, le=64, description="layers that write")
     d_model: int = Field(256, ge=2, le=65536, description="size of embeddings and of every state")
@@ -92,9 +97,7 @@ class RnnSection(Recurrent):
         "additive", description="how the decoder's state is compared with the encoder's; none: no attention at all"
     )
     input_feeding: bool = Field(False, description="what was attended to also enters the next step [Luong15 §3.3]")
-    tie: Literal["none", "two", "three"] = Field(
-        "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
-    )
+    tie: Tie = "three"
     dropout: float = Field(0.2, ge=0.0, lt=1.0, description="on embeddings, between layers and before the output")
 
     @model_validator(mode="after")
@@ -122,7 +125,7 @@ class RnnEncoderSection(Recurrent):
 
     info: ClassVar[FamilyInfo] = FamilyInfo("recurrent encoder", {"source": "encoder"}, {"pool": "head.pool.weight"})
     family: Literal["rnn-encoder"] = Field("rnn-encoder", description="the architecture")
-    cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
+    cell: Cell = "gru"
     layers: int = Field(1, ge=1, le=64, description="layers that read")
     d_model: int = Field(256, ge=2, le=65536, description="size of embeddings and of every state")
     d_embedding: int | None = only_if_set(
@@ -150,8 +153,7 @@ class RnnEncoderSection(Recurrent):
 Positions = Literal["sinusoidal", "timing_signal", "learned", "relative", "alibi", "rotary", "none"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"]
 Norm = Literal["layer", "rms", "batch", "group"]
-
-
+NormPlace = Annotated[Literal["post", "pre"], Field(description="post: the paper; pre: trains without long warm-up")]
 _ACTIVATION = Field(description="inside the feed-forward; gated: times a second projection")
 _POSITIONS = Field(
     description="positional encoding; timing_signal: sinusoids as in M2M-100; relative: a learned bias by distance in "
@@ -176,7 +178,7 @@ class Attentive(ModelSection):
         description="layer: the paper's; rms: without mean and bias; batch: over the batch's tokens; group: over a "
         "part of a token's entries",
     )
-    norm_place: Literal["post", "pre"] = Field("post", description="post: the paper; pre: trains without long warm-up")
+    norm_place: NormPlace = "post"
     norm_epsilon: float = Field(1e-5, gt=0.0, le=0.1, description="added to the variance before its root")
     norm_groups: int = Field(8, ge=1, le=4096, description="parts of a token's vector that group norm looks at")
     activation: Annotated[Activation, _ACTIVATION] = "relu"
@@ -200,29 +202,21 @@ class Attentive(ModelSection):
     feedforward_dropout: float = Field(0.0, ge=0.0, lt=1.0, description="inside the feed-forward; the paper has none")
 
     @model_validator(mode="after")
-    def _heads_divide(self) -> Attentive:
+    def _sizes_fit(self) -> Attentive:
         _refuse_odd_heads(self, self.heads, "heads")
         if self.norm == "group" and self.d_model % self.norm_groups:
             raise ValueError(f"d_model {self.d_model} is not divisible by norm_groups {self.norm_groups}")
-        return self
-
-    @model_validator(mode="after")
-    def _distances_fall_into_buckets(self) -> Attentive:
-        """Half of a direction's buckets are exact, one at least, and a distance beyond these exists [Raffel20 §2.1]."""
-        if self.positions != "relative":
-            return self
-        least, exact = 2 * max(self.directions), self.relative_buckets // (2 * min(self.directions))
-        if self.relative_buckets < least:
-            raise ValueError(f"relative_buckets {self.relative_buckets} are too few for this family; at least {least}")
-        if self.relative_distance <= exact:
-            raise ValueError(
-                f"relative_distance {self.relative_distance} must be above {exact}: {self.relative_buckets} "
-                f"relative_buckets tell all distances below {exact} apart; choose a larger distance or fewer buckets"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _rotary_turns_pairs(self) -> Attentive:
+        if self.positions == "relative":
+            # half of a direction's buckets are exact, one at least, and a distance beyond these exists [Raffel20 §2.1]
+            buckets, distance = self.relative_buckets, self.relative_distance
+            least, exact = 2 * max(self.directions), buckets // (2 * min(self.directions))
+            if buckets < least:
+                raise ValueError(f"relative_buckets {buckets} are too few for this family; at least {least}")
+            if distance <= exact:
+                raise ValueError(
+                    f"relative_distance {distance} must be above {exact}: {buckets} relative_buckets tell all "
+                    f"distances below {exact} apart; choose a larger distance or fewer buckets"
+                )
         if self.positions == "rotary" and self.key_size % 2:
             raise ValueError(f"rotary positions need an even d_k, not {self.key_size}")
         return self
@@ -264,9 +258,7 @@ class TransformerSection(Attentive):
     encoder_layers: int = Field(6, ge=1, le=256, description="layers that read")
     decoder_layers: int = Field(6, ge=1, le=256, description="layers that write")
     positions: Annotated[Positions, _POSITIONS] = "sinusoidal"
-    tie: Literal["none", "two", "three"] = Field(
-        "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
-    )
+    tie: Tie = "three"
     scale_embedding: bool = Field(True, description="embeddings are multiplied by the root of d_model, as in the paper")
     scale_output: bool = Field(False, description="hidden vectors are divided by it before the output, as in T5")
     output_bias: bool = only_if_set("a learned number for each target piece is added to its score, as in Marian", False)
@@ -285,22 +277,14 @@ class TransformerSection(Attentive):
     )
 
     @model_validator(mode="after")
-    def _refuse_default_batch_norm(self) -> TransformerSection:
+    def _decoder_fits(self) -> TransformerSection:
         if self.norm == "batch" and self.decoder_norm is None:
             raise ValueError(
                 'norm = "batch" needs a decoder_norm: a decoder that writes word by word is safer with "layer"; '
                 'name "batch" if you mean it'
             )
-        return self
-
-    @model_validator(mode="after")
-    def _mask_is_there(self) -> TransformerSection:
         if self.without == "mask" and self.decoder_cell:
             raise ValueError(f"a decoder of {self.decoder_cell} has no mask that it could be without")
-        return self
-
-    @model_validator(mode="after")
-    def _decoder_heads_divide(self) -> TransformerSection:
         if self.decoder_heads is not None:
             _refuse_odd_heads(self, self.decoder_heads, "decoder_heads")
             if self.positions == "rotary" and self.decoder.key_size % 2:
@@ -373,7 +357,7 @@ class GptSection(StackSection):
     directions: ClassVar[tuple[int, ...]] = (1,)
     family: Literal["gpt"] = Field("gpt", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers")
-    norm_place: Literal["post", "pre"] = Field("pre", description="post: the paper; pre: trains without long warm-up")
+    norm_place: NormPlace = "pre"
     activation: Annotated[Activation, _ACTIVATION] = "gelu_tanh"
     positions: Annotated[Positions, _POSITIONS] = "learned"
     max_positions: int = Field(1024, ge=1, le=10_000_000, description="learned positions: the longest sequence")
@@ -397,7 +381,7 @@ class VitSection(StackSection):
     width: int = Field(224, ge=1, le=65536, description="pixels of an image from left to right")
     channels: int = Field(3, ge=1, le=64, description="values of a pixel: 1 grey, 3 colour")
     patch: int = Field(16, ge=1, le=4096, description="pixels of a patch's side")
-    norm_place: Literal["post", "pre"] = Field("pre", description="post: the paper; pre: trains without long warm-up")
+    norm_place: NormPlace = "pre"
     norm_epsilon: float = Field(1e-12, gt=0.0, le=0.1, description="added to the variance before its root")
     activation: Annotated[Activation, _ACTIVATION] = "gelu"
     positions: Literal["learned", "grid", "none"] = Field(

@@ -169,7 +169,7 @@ def without_left(values: Mapping[str, Any], where: str | None = None) -> dict[st
     Raises:
         UsageError: a value that left is to be followed, and would change something.
     """
-    found = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+    found = merge(values)
     for name, (unchanged, instead) in LEFT.items():
         section, _, key = name.partition(".")
         held = found.get(section)
@@ -194,10 +194,8 @@ def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
         UsageError: an unknown key (with the nearest known one) or a value out of its range.
     """
     if isinstance(values.get("format"), int) and values["format"] > FORMAT:
-        raise UsageError(
-            f"format {_format_value(values['format'])} was written by a newer Regard; this one reads format {FORMAT}",
-            where,
-        )
+        found = _format_value(values["format"])
+        raise UsageError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", where)
     try:
         return Recipe.model_validate(without_left(values, where))
     except ValidationError as error:
@@ -340,7 +338,7 @@ def toml_values(text: str) -> dict[str, Any]:
 
 def override(values: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
     """``values`` with ``section.key=value`` settings laid over; a value is TOML, or else a bare string."""
-    result: dict[str, Any] = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
+    result = merge(values)
     for setting in settings:
         name, equals, text = setting.partition("=")
         name, text = name.strip(), text.strip()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.families import Model, RnnEncoderSection, RnnSection, TransformerSection, VitSection
+from regard.config.families import Model, RnnEncoderSection, RnnSection, TransformerSection
 from regard.config.sections import (
     Adapt,
     Classification,
@@ -223,11 +223,8 @@ class Recipe(Section):
         for name, section in self:
             if isinstance(section, Section) and name not in self.sections and section != type(section)():
                 raise ValueError(f'the section [{name}] is not for task = "{self.task}"')
-        if (
-            isinstance(self.model, TransformerSection | RnnSection)
-            and self.model.tie == "three"
-            and not self.text.joint
-        ):
+        tied = isinstance(self.model, TransformerSection | RnnSection) and self.model.tie == "three"
+        if tied and not self.text.joint:
             raise ValueError('model.tie = "three" needs text.joint = true; use "two" with separate vocabularies')
         if self.data.max_tokens > self.training.shard_tokens:
             limit = f"training.tokens {self.training.tokens}"
@@ -261,17 +258,11 @@ class Recipe(Section):
 
     @model_validator(mode="after")
     def _positions_suffice(self) -> Recipe:
-        model = self.model
-        if isinstance(model, RnnSection | RnnEncoderSection | VitSection) or model.positions != "learned":
-            return self
-        more, said = 0, ""
-        if isinstance(model, TransformerSection):
-            more, said = self.decoding.max_extra + 1, " + decoding.max_extra + 1"
-        if model.max_positions < self.data.max_tokens + more:
-            raise ValueError(
-                f"model.max_positions {model.max_positions} is below data.max_tokens{said} = "
-                f"{self.data.max_tokens + more}"
-            )
+        most, said, known = self.data.max_tokens, "data.max_tokens", self.model.known_positions
+        if isinstance(self.model, TransformerSection):
+            most, said = most + self.decoding.max_extra + 1, "data.max_tokens + decoding.max_extra + 1"
+        if self.model.info.reads_pieces and known < most:
+            raise ValueError(f"model.max_positions {known} is below {said} = {most}")
         return self
 
     @property

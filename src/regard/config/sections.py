@@ -96,12 +96,10 @@ class Data(Section):
         0.0, ge=0.0, lt=1.0, description="share of the tokens that a classifier of texts reads as [MASK] while training"
     )
     weights: tuple[float, ...] = Field((), description="translation only: one weight per corpus; empty = by size")
-    temperature: float | None = Field(
-        None,
+    temperature: float | None = only_if_set(
+        "translation of several languages: a direction of n pairs is drawn by n to the power of 1/T, which evens out "
+        "large and small ones [Fan21]; default: by size, as T = 1",
         ge=1.0,
-        json_schema_extra={"only_if_set": True},
-        description="translation of several languages: a direction of n pairs is drawn by n to the power of 1/T, which "
-        "evens out large and small ones [Fan21]; default: by size, as T = 1",
     )
     epoch: int = Field(0, ge=0, description="draws of a virtual epoch of weighted corpora; 0 = all pairs")
     look_ahead: int = Field(
@@ -188,13 +186,9 @@ class Training(Section):
         return -(-self.tokens // (self.shards or 1))
 
     @model_validator(mode="after")
-    def _whole_tree(self) -> Self:
+    def _fits(self) -> Self:
         if self.shards and self.shards & (self.shards - 1):
             raise ValueError(f"shards = {self.shards} is not a power of two")
-        return self
-
-    @model_validator(mode="after")
-    def _one_precision(self) -> Self:
         if self.product != "auto" and self.precision not in ("auto", precision := PRECISION_OF[self.product]):
             raise ValueError(f"product = {self.product!r} is of precision {precision!r}, not {self.precision!r}")
         return self

@@ -19,8 +19,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, suppress
+from io import BytesIO
 from itertools import chain, islice
-from types import TracebackType
 from typing import BinaryIO, Generic, Never, Self, TypeVar
 
 from regard.system import errors
@@ -82,9 +82,7 @@ class ForkedWorkers:
                 del os.environ[_SWITCH]
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         for worker in self._workers:
             worker.dismiss(in_peace=kind is None)
         for worker in self._workers:
@@ -354,17 +352,13 @@ def _raise(error: Exception) -> Iterator[Never]:
 
 def join_parts(*parts: bytes) -> bytes:
     """Parts as one, for :func:`split_parts`."""
-    sizes = [len(part).to_bytes(8, "little") for part in parts]
-    return b"".join([len(parts).to_bytes(8, "little"), *sizes, *parts])
+    sizes = [len(part) for part in parts]
+    return b"".join([_LENGTH.pack(len(parts)), *map(_LENGTH.pack, sizes), *parts])
 
 
 def split_parts(content: bytes) -> list[bytes]:
     """The opposite."""
-    whole = memoryview(content)
-    count = int.from_bytes(whole[:8], "little")
-    begin, found = 8 + 8 * count, list[bytes]()
-    for number in range(count):
-        end = begin + int.from_bytes(whole[8 + 8 * number : 16 + 8 * number], "little")
-        found.append(bytes(whole[begin:end]))
-        begin = end
-    return found
+    whole = BytesIO(content)
+    (count,) = _LENGTH.unpack(whole.read(_LENGTH.size))
+    sizes = _LENGTH.iter_unpack(whole.read(_LENGTH.size * count))
+    return [whole.read(size) for (size,) in sizes]

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -47,14 +47,13 @@ def interruptible(
     Raises:
         TimeoutError: the call took longer.
     """
-    results: list[Result] = []
-    errors: list[BaseException] = []
+    found = Future[Result]()
 
     def work() -> None:
         try:
-            results.append(call())
+            found.set_result(call())
         except BaseException as error:  # it is raised where the result is waited for
-            errors.append(error)
+            found.set_exception(error)
 
     thread, began = threading.Thread(target=work, daemon=True), time.monotonic()
     thread.start()
@@ -64,6 +63,4 @@ def interruptible(
             raise TimeoutError
         look(waited)
         thread.join(_PAUSE)
-    if errors:
-        raise errors[0]
-    return results[0]
+    return found.result()

@@ -29,10 +29,10 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     held = {**TENSORS, "turned": np.asfortranarray(TENSORS["a_W"]), "special:model.yml": np.frombuffer(MODEL, np.int8)}
     there = read_marian_file(written(content, tmp_path / "model.bin"))
     other = read_marian_file(written(folders.npz(held), tmp_path / "model.npz"))
-    for found, expected in ((there, meant), (other, {**TENSORS, "turned": TENSORS["a_W"]})):
-        assert found.settings.values == {"type": "transformer"}
-        assert found.tensors.keys() == expected.keys()
-        assert all(np.array_equal(found.tensors[name], array) for name, array in expected.items())
+    for (found, settings), expected in ((there, meant), (other, {**TENSORS, "turned": TENSORS["a_W"]})):
+        assert settings.values == {"type": "transformer"}
+        assert found.keys() == expected.keys()
+        assert all(np.array_equal(found[name], array) for name, array in expected.items())
 
 
 def test_settings_are_those_of_yaml() -> None:

@@ -6,7 +6,6 @@ Of the zip a few files are copied under names of our own into a folder that is r
 from __future__ import annotations
 
 import lzma
-import re
 import shutil
 import zipfile
 import zlib
@@ -16,20 +15,18 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from regard.config.sections import LANGUAGE
-from regard.runs.convert.ctranslate2_import import read_ctranslate2
+from regard.runs.convert.ctranslate2_import import SHARED, SOURCE, TARGET, read_ctranslate2
 from regard.runs.convert.hub import CONFIG, OF_CTRANSLATE2, TEXT, Fields, format_value
 from regard.runs.convert.hub_import import ImportedModel
 from regard.system import disk
 from regard.system.errors import RegardError
 
 ENDING, METADATA, PIECES = ".argosmodel", "metadata.json", "sentencepiece.model"
-VOCABULARIES = [f"{side}_vocabulary.{end}" for side in ("shared", "source", "target") for end in ("json", "txt")]
+VOCABULARIES = [f"{side}.{end}" for side in (SHARED, SOURCE, TARGET) for end in ("json", "txt")]
 KEPT = {METADATA, PIECES, *(f"model/{name}" for name in (OF_CTRANSLATE2, CONFIG, *VOCABULARIES))}
 DENSEST, FREE = 32, 1 << 20
 """Times that a file may be larger than in the zip, and the bytes it may have in any case; weights hardly shrink."""
 FAULTS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, KeyError, RuntimeError)
-SPOKEN = {"source_language": "from_code", "target_language": "to_code"}
 
 
 def is_argos(path: Path) -> bool:
@@ -54,11 +51,7 @@ def _of_folder(folder: Path, path: Path, wanted: str | None) -> ImportedModel:
     said = Fields(Fields.of(folder / METADATA).values, f"{path}/{METADATA}")
     if not (folder / PIECES).exists():
         raise RegardError(f"has no {PIECES}; packages of Moses and BPE (bpe.model) are not supported", str(path))
-    text = {}
-    for ours, theirs in SPOKEN.items():
-        if not re.fullmatch(LANGUAGE, code := said.parse(theirs, TEXT)):
-            raise RegardError(f"{theirs} {format_value(code)} is no code of a language", said.where)
-        text[ours] = code
+    text = {"source_language": said.language("from_code"), "target_language": said.language("to_code")}
     prefix = said.parse("target_prefix", TEXT, "")
     found = read_ctranslate2(folder / "model", wanted, text, prefix, folder / PIECES)
     return replace(found, layout=f"a package of Argos Translate in {found.layout}", file=f"model/{found.file}")
@@ -71,7 +64,7 @@ def _unpack(path: Path) -> Iterator[Path]:
     with TemporaryDirectory() as place:
         try:
             with zipfile.ZipFile(path) as package:
-                for entry, name in _entries(package):
+                for name, entry in _entries(package).items():
                     target = Path(place, name)
                     target.parent.mkdir(exist_ok=True)
                     with package.open(entry) as held, target.open("wb") as copy:
@@ -84,8 +77,8 @@ def _unpack(path: Path) -> Iterator[Path]:
             raise type(error)(error.message, (error.where or "").replace(place, str(path))) from None
 
 
-def _entries(package: zipfile.ZipFile) -> list[tuple[zipfile.ZipInfo, str]]:
-    """The files that are read, with their names beside the metadata."""
+def _entries(package: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The files that are read, by their names beside the metadata."""
     entries = [(entry, PurePosixPath(entry.filename.replace("\\", "/"))) for entry in package.infolist()]
     where = str(package.filename)
     for entry, path in entries:
@@ -107,4 +100,4 @@ def _entries(package: zipfile.ZipFile) -> list[tuple[zipfile.ZipInfo, str]]:
         found[name] = entry
     if METADATA not in found:
         raise RegardError(f"has no {METADATA}; is it a package of Argos Translate?", where)
-    return [(entry, name) for name, entry in found.items()]
+    return found

@@ -98,16 +98,14 @@ def _aliases(variables: dict[str, Tensor]) -> dict[str, str]:
 def _attributes(model: TransformerSection, zero: bool) -> dict[str, Tensor]:
     """The attributes of both sides; ``zero``: the decoder starts with zeros."""
     code = next(code for code, ours in layout.ACTIVATIONS.items() if ours == model.activation)
-    flags = {"activation": code, "pre_norm": model.norm_place == "pre", "scale_embeddings": model.scale_embedding}
-    flags |= {"embeddings_merge": 0}
-    decoder = {"start_from_zero_embedding": zero, "alibi": False}
-    found = {f"{side}/{name}": int(value) for side in layout.SIDES for name, value in flags.items()}
-    found |= {f"decoder/{name}": int(value) for name, value in decoder.items()}
-    heads = {"encoder/num_heads": model.heads, "decoder/num_heads": model.decoder.heads}
-    heads |= {"decoder/alignment_layer": -1, "decoder/alignment_heads": 1}
-    return {name: torch.tensor(value, dtype=torch.int8) for name, value in found.items()} | {
-        name: torch.tensor(value, dtype=torch.int16) for name, value in heads.items()
-    }
+    both = {"activation": code, "pre_norm": model.norm_place == "pre", "scale_embeddings": model.scale_embedding}
+    both["embeddings_merge"] = 0
+    flags = {f"{side}/{name}": value for side in layout.SIDES for name, value in both.items()}
+    flags |= {"decoder/start_from_zero_embedding": zero, "decoder/alibi": False}
+    counts = {"encoder/num_heads": model.heads, "decoder/num_heads": model.decoder.heads}
+    counts |= {"decoder/alignment_layer": -1, "decoder/alignment_heads": 1}
+    found = {name: torch.tensor(value, dtype=torch.int8) for name, value in flags.items()}
+    return found | {name: torch.tensor(value, dtype=torch.int16) for name, value in counts.items()}
 
 
 def _positions(recipe: Recipe, model: TransformerSection) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 
 from regard.config import TransformerSection, merge, recipe_from
-from regard.models import build
+from regard.models.presets import meta_model
 from regard.runs.convert.ctranslate2_file import ModelFile, read_model_file
 from regard.runs.convert.hub import CONFIG, FLAG, OF_CTRANSLATE2, POSITIVE, TEXT, TEXTS, Fields
 from regard.runs.convert.hub_import import LONGEST, ImportedModel
@@ -55,11 +55,6 @@ class Symbols(NamedTuple):
     start: str
     begun: bool
     ended: bool
-
-
-def is_ctranslate2(folder: Path) -> bool:
-    """Whether a folder holds a model of CTranslate2."""
-    return (folder / OF_CTRANSLATE2).exists()
 
 
 def read_ctranslate2(
@@ -111,9 +106,7 @@ def read_ctranslate2(
     table = layout.rows(recipe.model, first, start)
     layout.refuse_surplus(held, table, first)
     weights = inward(table, {each.theirs: held.numbers(each.theirs) for each in table}, str(held.path))
-    with torch.device("meta"):
-        outline = build.outline(recipe.model, sizes[0], 0, "text", sizes[1])
-    refuse_other_shapes(weights, outline, str(held.path), OF_CTRANSLATE2)
+    refuse_other_shapes(weights, meta_model(recipe.model, *sizes), str(held.path), OF_CTRANSLATE2)
     kinds = {one.type for one in held.variables.values() if one.shape}
     whole = ", its int8 or int16 weights made float32" if kinds & {torch.int8, torch.int16} else ""
     words = f"CTranslate2's layout (version {held.version} of its files{whole})"
@@ -144,16 +137,14 @@ def _names(folder: Path, unknown: str, sizes: tuple[int, int]) -> list[list[str]
     """The tokens of each side, by their ids; the unknown one is the last where it is not named."""
     found = []
     for side, size in zip((SOURCE, TARGET), sizes, strict=True):
-        path = next(
-            (path for name in (SHARED, side) for end in ("json", "txt") if (path := folder / f"{name}.{end}").exists()),
-            None,
-        )
-        if path is None:
+        paths = [folder / f"{name}.{end}" for name in (SHARED, side) for end in ("json", "txt")]
+        there = [path for path in paths if path.exists()]
+        if not there:
             raise RegardError(f"has neither {SHARED} nor {side}", str(folder))
-        names = _tokens(path)
+        names = _tokens(there[0])
         names += [] if unknown in names else [unknown]
         if len(names) != size:
-            raise RegardError(f"has {len(names):,} tokens, the model's table {size:,} rows", str(path))
+            raise RegardError(f"has {len(names):,} tokens, the model's table {size:,} rows", str(there[0]))
         found.append(names)
     return found
 

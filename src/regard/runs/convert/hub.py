@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, FiniteFloat, StrictBool, StrictStr,
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from regard.config import TASKS
+from regard.config import LANGUAGE, TASKS
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.lines import replace_surrogates
@@ -117,6 +117,13 @@ class Fields:
             raise RegardError(f"{name} {theirs!r} is not supported; known: {', '.join(known)}", self.where)
         return known[theirs]
 
+    def language(self, name: str) -> str:
+        """A code of a language, which is displayed and may become part of a file name."""
+        code = self.parse(name, TEXT)
+        if not re.fullmatch(LANGUAGE, code):
+            raise RegardError(f"{name} {format_value(code)} is no code of a language", self.where)
+        return code
+
     def only(self, **expected: object) -> None:
         """Refuse a field that is present with another value than expected."""
         for name, value in expected.items():
@@ -142,10 +149,8 @@ def refuse_links_out(folder: Path) -> None:
     for path in sorted([*folder.iterdir(), *(path for below in inside for path in below.iterdir())]):
         real = Path(os.path.realpath(path))  # still a link where it leads to itself
         if real.is_symlink() or not any(real.is_relative_to(place) for place in allowed):
-            message = (
-                f"is a link to {'itself' if real.is_symlink() else 'outside of the folder'}; put the file itself there"
-            )
-            raise RegardError(message, str(path))
+            where = "itself" if real.is_symlink() else "outside of the folder"
+            raise RegardError(f"is a link to {where}; put the file itself there", str(path))
 
 
 def tensors_of(path: Path) -> dict[str, Tensor]:
@@ -164,11 +169,6 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (no mapping)
     except (SafetensorError, OSError) as error:
         raise RegardError(f"is broken: {error}", str(path)) from None
-
-
-def not_yet(what: str, path: Path) -> RegardError:
-    """The error of a model that cannot be imported yet."""
-    return RegardError(f"is {what}, which cannot be imported yet; docs/convert.md lists what can", str(path))
 
 
 def format_value(value: object) -> str:

@@ -79,8 +79,8 @@ def hub_files(
         segments = 0 if info.texts == 1 else min(info.texts, max(1, getattr(model, "segments", 1)))
         files |= tokenizer_contents(tokenizer, longest, framed=framed, pad=pad, segments=segments, text=text)
     if isinstance(model, BertSection) and info.writes == "nothing" and not model.pooler:
-        said = pooling_files(model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise)
-        files |= {name: as_json(values) for name, values in said.items()}
+        normalise = recipe.encoding.normalise
+        files |= pooling_files(model.pool, model.d_model, recipe.data.max_tokens, normalise=normalise)
     if isinstance(model, TransformerSection):
         never = {"bad_words_ids": [[config["decoder_start_token_id"]]]} if tokenizer and found.own else {}
         files[GENERATION] = as_json({**symbols, **never, "num_beams": recipe.decoding.beam, "max_length": LONGEST})

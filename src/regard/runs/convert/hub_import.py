@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.config import TASKS, Decoding, Recipe, Training, VitSection, merge, recipe_from
 from regard.data.batches.patches import Scale
 from regard.models import build
-from regard.runs.convert.hub import CONFIG, FLAG, NOT_YET, WHOLE, HubFolder, format_value, not_yet, odd_label
+from regard.runs.convert.hub import CONFIG, FLAG, NOT_YET, WHOLE, HubFolder, format_value, odd_label
 from regard.runs.convert.layouts import FORMATS
 from regard.runs.convert.layouts.format import PURPOSE, Format, inward, refuse_other_shapes, refuse_surplus
 from regard.runs.convert.layouts.t5 import PREFIXED
@@ -91,7 +91,8 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
 def read_hub(hub: HubFolder, wanted: str | None = None) -> ImportedModel:
     """The model of an open folder; see :func:`read_hub_model`."""
     if hub.kind in NOT_YET:
-        raise not_yet(NOT_YET[hub.kind], hub.path)
+        what = f"is {NOT_YET[hub.kind]}, which cannot be imported yet; docs/convert.md lists what can"
+        raise RegardError(what, str(hub.path))
     if hub.kind not in FORMATS:
         known = ", ".join(sorted(FORMATS.keys() - NOT_YET))
         raise RegardError(f"model_type {hub.kind!r} is not supported; known: {known}", str(hub.path))

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from regard.runs.convert.argos import is_argos, read_argos
-from regard.runs.convert.ctranslate2_import import is_ctranslate2, read_ctranslate2
-from regard.runs.convert.hub import CONFIG, refuse_links_out
+from regard.runs.convert.ctranslate2_import import read_ctranslate2
+from regard.runs.convert.hub import CONFIG, OF_CTRANSLATE2, refuse_links_out
 from regard.runs.convert.hub_import import ImportedModel, read_hub_model
 from regard.runs.convert.marian_import import is_marian, read_marian_model
-from regard.runs.convert.peft import is_peft, read_peft
+from regard.runs.convert.peft import ADAPTER, read_peft
 from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.model_folder import RECIPE
-
-READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path, str | None], ImportedModel]], ...] = (
-    (is_argos, read_argos),
-    (is_ctranslate2, read_ctranslate2),
-    (is_marian, read_marian_model),
-)
-"""What recognises a kind, and what reads it; Hugging Face's layout is what is left."""
 
 
 def read_foreign_model(folder: Path, wanted: str | None = None, base: Path | None = None) -> ImportedModel:
@@ -36,13 +28,16 @@ def read_foreign_model(folder: Path, wanted: str | None = None, base: Path | Non
     """
     if folder.is_dir():
         refuse_links_out(folder)
-    if is_peft(folder):
+    if (folder / ADAPTER).is_file():
         return read_peft(folder, wanted, base)
     if base is not None:
         raise UsageError(f"is for adapters of PEFT; {folder} is none", Option("base", base))
-    for recognises, read in READERS:
-        if recognises(folder):
-            return read(folder, wanted)
+    if is_argos(folder):
+        return read_argos(folder, wanted)
+    if (folder / OF_CTRANSLATE2).exists():
+        return read_ctranslate2(folder, wanted)
+    if is_marian(folder):
+        return read_marian_model(folder, wanted)
     if folder.exists() and not (folder / CONFIG).exists():
         if (folder / RECIPE).exists():
             raise RegardError("is a model of Regard already; use it as it is", str(folder))

@@ -34,21 +34,10 @@ _SIGNS = dict(zip("0abtnvfreN_LP", "\0\a\b\t\n\v\f\r\x1b\x85\xa0\u2028\u2029", s
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
-@dataclass(frozen=True)
-class MarianModel:
-    """What a file of weights holds.
+def read_marian_file(path: Path) -> tuple[dict[str, NDArray[np.float32]], Fields]:
+    """The tensors by name, and the settings, of a ``.npz`` or ``.bin``.
 
-    Args:
-        tensors: by name, in float32, of the shapes that the file gives.
-        settings: of the model.
-    """
-
-    tensors: dict[str, NDArray[np.float32]]
-    settings: Fields
-
-
-def read_marian_file(path: Path) -> MarianModel:
-    """The model of a ``.npz`` or ``.bin``; weights of int8 are divided by their multipliers.
+    Tensors are in float32, of the shapes that the file gives; weights of int8 are divided by their multipliers.
 
     Raises:
         RegardError: the file is damaged, or holds numbers of another type, or no settings.
@@ -59,7 +48,7 @@ def read_marian_file(path: Path) -> MarianModel:
         raise RegardError(f"has no {SETTINGS!r}: is no model of Marian, or of a version before 1.2", str(path))
     text = tensors.pop(SETTINGS).astype(np.uint8).tobytes().rstrip(b"\0")
     floats = {name: tensor for name, tensor in tensors.items() if not name.startswith("special:")}
-    return MarianModel(floats, parse_settings(text, str(path)))
+    return floats, parse_settings(text, str(path))
 
 
 def _of_npz(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
@@ -228,8 +217,9 @@ def _unquote(text: str) -> str:
         return text
     if text[0] == "'":
         return text[1:-1].replace("''", "'")
-    return _ESCAPE.sub(lambda found: _sign(found[1]), text[1:-1])
+    return _ESCAPE.sub(_sign, text[1:-1])
 
 
-def _sign(escape: str) -> str:
+def _sign(found: re.Match[str]) -> str:
+    escape = found[1]
     return chr(int(escape[1:], 16)) if len(escape) > 1 else _SIGNS.get(escape, escape)

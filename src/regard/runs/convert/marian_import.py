@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.config import Decoding, TransformerSection, merge, recipe_from
-from regard.models import build
+from regard.models.presets import meta_model
 from regard.runs.convert.hub import CONFIG, FLAG, TEXTS, WHOLE, Fields
 from regard.runs.convert.hub_import import MOST, ImportedModel
 from regard.runs.convert.layouts.format import (
@@ -25,7 +25,6 @@ from regard.runs.convert.layouts.format import (
     inward,
     refuse_other_shapes,
     refuse_surplus,
-    row,
     sides,
 )
 from regard.runs.convert.marian_files import SETTINGS, parse_settings, parse_vocabulary, read_marian_file
@@ -93,19 +92,17 @@ def read_marian_model(folder: Path, wanted: str | None = None) -> ImportedModel:
         raise UsageError(f"a model of Marian is for {TASK}, not for {wanted}", Option("task"))
     said = _said(folder)
     path, files = _weights(folder, said), _vocabularies(folder, said)
-    held, where = read_marian_file(path), str(path)
-    values = _values(held.settings, said, path)
+    (held, settings), where = read_marian_file(path), str(path)
+    values = _values(settings, said, path)
     model = recipe_from(values, where).model
     assert isinstance(model, TransformerSection)
-    rows = [*_tables(held.settings), *_rows(model)]
-    refuse_surplus(rows, held.tensors, NONE, where)
-    activation = str(held.settings.get("transformer-ffn-activation"))
-    tensors = {name: _as_ours(name, torch.from_numpy(held.tensors[name]), activation, where) for name in held.tensors}
+    rows = [*_tables(settings), *_rows(model)]
+    refuse_surplus(rows, held, NONE, where)
+    activation = str(settings.get("transformer-ffn-activation"))
+    tensors = {name: _as_ours(name, torch.from_numpy(one), activation, where) for name, one in held.items()}
     weights = inward(rows, tensors, where, SETTINGS)
     sizes = len(weights[TABLES[0]]) - 1, len(weights.get(TABLES[1], weights[TABLES[0]])) - 1
-    with torch.device("meta"):
-        outline = build.outline(model, sizes[0], 0, "text", sizes[1])
-    refuse_other_shapes(weights, outline, where, SETTINGS)
+    refuse_other_shapes(weights, meta_model(model, *sizes), where, SETTINGS)
     vocabularies = _read(folder, files, sizes)
     vocabularies = replace(vocabularies, shortlist=_shortlist(folder, sizes))
     recipe = recipe_from(merge(values, {"text": {"vocabulary": max(300, *sizes)}}), where)
@@ -205,7 +202,7 @@ def _section(settings: Fields) -> dict[str, object]:
         "norm_place": PLACES[steps],
         "norm_epsilon": EPSILON,
         "dropout": 0.0,  # which the files do not say; a student that learned without would be spoiled
-        "tie": _tie(settings),
+        "tie": {(True, True): "three", (False, True): "two"}.get(_ties(settings), "none"),
     }
     if not settings.parse("output-omit-bias", FLAG, False):
         section["output_bias"] = True
@@ -222,15 +219,8 @@ def _ties(settings: Fields) -> tuple[bool, bool]:
     return whole or source, whole or target
 
 
-def _tie(settings: Fields) -> str:
-    return {(True, True): "three", (False, True): "two"}.get(_ties(settings), "none")
-
-
 def _as_ours(name: str, tensor: Tensor, activation: str, where: str) -> Tensor:
-    """A tensor in our form: there a matrix is of what is read by what is written, and a vector has one row.
-
-    Tables get one more row, of zeros, which starts a text.
-    """
+    """A tensor in our form: there a matrix is of what is read by what is written, and a vector has one row."""
     if tensor.dim() != 2:
         raise RegardError(f"{name!r} has the shape {list(tensor.shape)}; two sizes are expected", where)
     factors = FACTORS.get(activation, {})
@@ -238,22 +228,20 @@ def _as_ours(name: str, tensor: Tensor, activation: str, where: str) -> Tensor:
         tensor = tensor * factor
     if len(tensor) == 1:
         return tensor.flatten()
-    if name not in (*TABLES_THERE, OUTPUT):
-        return tensor.t()
-    table_VD = tensor.t() if name == OUTPUT else tensor
-    return torch.cat([table_VD, table_VD.new_zeros(1, table_VD.shape[1])])
+    return tensor if name in TABLES_THERE else tensor.t()
 
 
 def _tables(settings: Fields) -> Iterator[Row]:
-    """The rows of tables."""
+    """The rows of tables; each gets one more row, of zeros, which starts a text."""
     shared, output = _ties(settings)
     both, source, target = TABLES_THERE
     if shared:
-        yield row(both, *TABLES[: 2 - output], form=InitialTensor(None, 2 - output))
+        yield Row(both, *TABLES[: 2 - output], form=InitialTensor(None, 2 - output, zeros=True))
     else:
-        yield from (row(theirs, ours) for theirs, ours in zip((source, target), TABLES, strict=True))
+        for theirs, ours in zip((source, target), TABLES, strict=True):
+            yield Row(theirs, ours, form=InitialTensor(None, zeros=True))
     if not output:
-        yield row(OUTPUT, "output.weight")
+        yield Row(OUTPUT, "output.weight", form=InitialTensor(None, zeros=True))
 
 
 def _rows(model: TransformerSection) -> Iterator[Row]:
@@ -261,19 +249,19 @@ def _rows(model: TransformerSection) -> Iterator[Row]:
     pre = "_pre" if model.norm_place == "pre" else ""
 
     def affine(theirs: str, end: str, ours: str) -> Iterator[Row]:
-        yield row(f"{theirs}_W{end}", f"{ours}.weight")
-        yield row(f"{theirs}_b{end}", f"{ours}.bias")
+        yield Row(f"{theirs}_W{end}", f"{ours}.weight")
+        yield Row(f"{theirs}_b{end}", f"{ours}.bias")
 
     def norm(theirs: str, ours: str, end: str = pre) -> Iterator[Row]:
-        yield row(f"{theirs}_ln_scale{end}", f"{ours}.weight")
-        yield row(f"{theirs}_ln_bias{end}", f"{ours}.bias")
+        yield Row(f"{theirs}_ln_scale{end}", f"{ours}.weight")
+        yield Row(f"{theirs}_ln_bias{end}", f"{ours}.bias")
 
     for side, layers, sublayers in sides(model):
         for layer in range(layers):
             theirs, ours = f"{side}_l{layer + 1}", f"{side}.layers.{layer}"
             for name in sublayers:
                 if model.decoder_cell and (side, name) == ("decoder", "attention"):
-                    yield row(f"{theirs}_rnn_W", f"{ours}.recurrence.value.weight")
+                    yield Row(f"{theirs}_rnn_W", f"{ours}.recurrence.value.weight")
                     yield from affine(f"{theirs}_rnn", "f", f"{ours}.recurrence.forget_gate")
                     yield from norm(f"{theirs}_rnn" if pre else f"{theirs}_rnn_ffn", f"{ours}.recurrence_residual.norm")
                     continue
@@ -289,4 +277,4 @@ def _rows(model: TransformerSection) -> Iterator[Row]:
         if model.embedding_norm:
             yield from norm(f"{side}_emb", f"{side}.input.norm", "_pre")
     if model.output_bias:
-        yield row("decoder_ff_logit_out_b", "output_bias")
+        yield Row("decoder_ff_logit_out_b", "output_bias")

@@ -5,7 +5,6 @@ The tensors are merged by their names there, before any is renamed, so that ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -40,11 +39,6 @@ CLASSES = {"SEQ_CLS": "ForSequenceClassification", "TOKEN_CLS": "ForTokenClassif
 BEFORE, A, B = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
 """What names of tensors begin with, and what those of factors end in."""
 RANKS: TypeAdapter[dict[str, int]] = TypeAdapter(dict[str, Whole])
-
-
-def is_peft(folder: Path) -> bool:
-    """Whether a folder is one of PEFT."""
-    return (folder / ADAPTER).is_file()
 
 
 def read_peft(folder: Path, wanted: str | None = None, base: Path | None = None) -> ImportedModel:
@@ -118,7 +112,10 @@ class _BaseWithAdapter(HubFolder):
                 continue
             stem = name.removeprefix(BEFORE).removesuffix(A).replace(".base_layer", "")
             low = name.endswith(A)
-            theirs = self._name(f"{stem}.weight" if low else stem, found, prefix)
+            theirs = f"{stem}.weight" if low else stem
+            # the base may have been saved without its head, or with another
+            names = (theirs, theirs.removeprefix(prefix), prefix + theirs)
+            theirs = next((one for one in names if one in found), theirs)
             if any(word in theirs for word in ("embed", "shared.", "wte.", "wpe.", "lora_", "token_adapter")):
                 raise self._odd(name, "is no factor of a projection")
             if low:
@@ -130,11 +127,6 @@ class _BaseWithAdapter(HubFolder):
         if odd := [name for name in own if name.endswith(B) and name.removesuffix(B) + A not in own]:
             raise self._odd(odd[0], "has no lora_A beside it")
         return found
-
-    @staticmethod
-    def _name(name: str, known: Mapping[str, Tensor], prefix: str) -> str:
-        """The name in the base's file, which may have been saved without its head, or with another."""
-        return next((one for one in (name, name.removeprefix(prefix), prefix + name) if one in known), name)
 
     def _sum(self, name: str, base: Tensor | None, factor_RD: Tensor, factor_FR: Tensor | None) -> Tensor:
         """``W + (α / r) B A``, or its transpose where the base stores its matrices so."""

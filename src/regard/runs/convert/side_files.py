@@ -6,7 +6,6 @@ Tokenizers of Hugging Face folders are read in their fast and slow formats, and 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import Any, Literal
 import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
-from regard.config import FORMAT, LANGUAGE, Text, VitSection
+from regard.config import FORMAT, Text, VitSection
 from regard.data.batches.patches import Scale
-from regard.runs.convert.hub import FLAG, NUMBERS, POSITIVE, TEXT, WHOLE, Fields, format_value
+from regard.runs.convert.hub import FLAG, NUMBERS, POSITIVE, WHOLE, Fields
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_token_names
@@ -69,9 +68,8 @@ def tokenizer_of(folder: Path, pieces: int) -> AnyTokenizer:
     count = sum(map(bool, found.names))
     if found.size > pieces or 2 * count < pieces or not len(found.ordinary):
         few = "" if len(found.ordinary) else ", all of them symbols"
-        raise RegardError(
-            f"has a tokenizer of {count:,} pieces{few}; the model's table has {pieces:,} rows", str(folder)
-        )
+        message = f"has a tokenizer of {count:,} pieces{few}; the model's table has {pieces:,} rows"
+        raise RegardError(message, str(folder))
     return found
 
 
@@ -116,9 +114,7 @@ def language_codes(folder: Path) -> dict[str, str]:
     settings, found = Fields.of(folder / SETTINGS, optional=True), {}
     for key, name in (*SPOKEN.items(), ("source_language", "src_lang"), ("target_language", "tgt_lang")):
         if settings.get(name) is not None:
-            if not re.fullmatch(LANGUAGE, settings.parse(name, TEXT)):
-                raise RegardError(f"{name} {format_value(settings.get(name))} is no code of a language", settings.where)
-            found[key] = settings.parse(name, TEXT)
+            found[key] = settings.language(name)
     return found
 
 
@@ -129,10 +125,8 @@ def _build_tokenizer(folder: Path, pieces: int) -> tuple[dict[str, object], str]
     if (folder / PIECES).exists() and (folder / MERGES).exists():
         return json.loads(_byte_pairs(folder, pieces).to_str()), str(folder / PIECES)
     if (folder / MODEL).exists():
-        raise RegardError(
-            f"is the form of another library; load it with `transformers` and save it again to have a {FILE}",
-            str(folder / MODEL),
-        )
+        message = f"is the form of another library; load it with `transformers` and save it again to have a {FILE}"
+        raise RegardError(message, str(folder / MODEL))
     raise RegardError(f"has no {FILE}", str(folder))
 
 
@@ -377,12 +371,13 @@ def _modules(folder: Path) -> list[str]:
     return kinds
 
 
-def pooling_files(pool: Pool, size: int, longest: int, *, normalise: bool) -> dict[str, object]:
-    """The values of the files of sentence-transformers, by name; ``size``: entries of a vector."""
+def pooling_files(pool: Pool, size: int, longest: int, *, normalise: bool) -> dict[str, bytes]:
+    """The files of sentence-transformers, by name; ``size``: entries of a vector."""
     paths = {"Transformer": "", "Pooling": "1_Pooling", **({"Normalize": "2_Normalize"} if normalise else {})}
     modules = [
         {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for place, (kind, path) in enumerate(paths.items())
     ]
     pooling = {"word_embedding_dimension": size, **{name: way == pool for name, way in WAYS.items()}}
-    return {MODULES: modules, POOLING: pooling, SENTENCES: {"max_seq_length": longest, "do_lower_case": False}}
+    settings = {"max_seq_length": longest, "do_lower_case": False}
+    return {MODULES: as_json(modules), POOLING: as_json(pooling), SENTENCES: as_json(settings)}

@@ -24,11 +24,8 @@ from regard.system.errors import RegardError
 
 MOST = 1 << 20
 """Bytes that the pickle may have; that of a model of a thousand tensors has 170 thousand."""
-ORDERED, REBUILD, PARAMETER = (
-    "collections OrderedDict",
-    "torch._utils _rebuild_tensor_v2",
-    "torch._utils _rebuild_parameter",
-)
+ORDERED = "collections OrderedDict"
+REBUILD, PARAMETER = "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter"
 STORAGES = {
     "torch FloatStorage": torch.float32,
     "torch HalfStorage": torch.float16,
@@ -147,17 +144,11 @@ class Machine:
     def push(self, value: Any) -> None:
         self.stack.append(value)
 
-    def pop_to_mark(self) -> list[Any]:
-        """What was pushed since the last mark."""
-        place = self.marks.pop()
+    def pop_from(self, place: int) -> list[Any]:
+        """What lies on the stack from a place on; a negative one counts from the top."""
         found = self.stack[place:]
         del self.stack[place:]
         return found
-
-    def pop_tuple(self, count: int) -> None:
-        found = tuple(self.stack[len(self.stack) - count :])
-        del self.stack[len(self.stack) - count :]
-        self.push(found)
 
     def keep(self, place: int) -> None:
         self.memo[place] = self.stack[-1]
@@ -167,11 +158,6 @@ class Machine:
         if name not in NAMES:
             raise Refused(f"mentions {name.replace(' ', '.')!r}")
         self.push(Name(name))
-
-    def name_of_two(self) -> None:
-        name = " ".join(self.stack[-2:])
-        del self.stack[-2:]
-        self.name(name)
 
     def items(self, pairs: list[Any]) -> None:
         """Put names and values into the dictionary below them."""
@@ -237,15 +223,15 @@ OPERATIONS: Mapping[str, Callable[[Machine, Any], None]] = {
     "MEMOIZE": lambda machine, _: machine.keep(len(machine.memo)),
     **dict.fromkeys(("BINGET", "LONG_BINGET"), lambda machine, place: machine.push(machine.memo[place])),
     "GLOBAL": Machine.name,
-    "STACK_GLOBAL": lambda machine, _: machine.name_of_two(),
-    "TUPLE": lambda machine, _: machine.push(tuple(machine.pop_to_mark())),
-    "TUPLE1": lambda machine, _: machine.pop_tuple(1),
-    "TUPLE2": lambda machine, _: machine.pop_tuple(2),
-    "TUPLE3": lambda machine, _: machine.pop_tuple(3),
+    "STACK_GLOBAL": lambda machine, _: machine.name(" ".join(machine.pop_from(-2))),
+    "TUPLE": lambda machine, _: machine.push(tuple(machine.pop_from(machine.marks.pop()))),
+    "TUPLE1": lambda machine, _: machine.push(tuple(machine.pop_from(-1))),
+    "TUPLE2": lambda machine, _: machine.push(tuple(machine.pop_from(-2))),
+    "TUPLE3": lambda machine, _: machine.push(tuple(machine.pop_from(-3))),
     "BINPERSID": lambda machine, _: machine.storage(),
     "REDUCE": lambda machine, _: machine.call(),
     "SETITEM": lambda machine, _: machine.items([machine.stack.pop(-2), machine.stack.pop()]),
-    "SETITEMS": lambda machine, _: machine.items(machine.pop_to_mark()),
+    "SETITEMS": lambda machine, _: machine.items(machine.pop_from(machine.marks.pop())),
     "BUILD": lambda machine, _: machine.build(),
 }
 """What a dictionary of tensors needs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from regard.config import LANGUAGE, Recipe
@@ -15,19 +15,14 @@ from regard.text.language_tokens import LanguageTokens
 from regard.text.tokenizers.sentencepiece import FAIRSEQ, SentencePieceTokenizer, fairseq_names, names_by_id
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
-SOURCE_MODEL, TARGET_MODEL, MODEL, TARGET_PIECES = (
-    "source.spm",
-    "target.spm",
-    "sentencepiece.bpe.model",
-    "target_vocab.json",
-)
+SOURCE_MODEL, TARGET_MODEL = "source.spm", "target.spm"
+MODEL, TARGET_PIECES = "sentencepiece.bpe.model", "target_vocab.json"
 LABEL = re.compile(f">>({LANGUAGE[1:-1]})<<")
 """Marian's name of a language's token; what has other characters is no code."""
 UNDERSCORED = re.compile(r"__([a-z]{2,3})__")
 """M2M-100's."""
 CODED = re.compile(r"[a-z]{2,3}_[A-Za-z]{2,4}")
 """NLLB's and mBART's, such as ``deu_Latn`` and ``de_DE``."""
-MADE_UP = "madeupword"
 SYMBOLS = (*FAIRSEQ, "<mask>")
 
 
@@ -68,7 +63,7 @@ def of_sides(folder: Path, names: Sequence[str], other: Sequence[str], sizes: tu
 def _of_fairseq(folder: Path) -> tuple[list[str], dict[str, str]]:
     """The name of each id of M2M-100, NLLB or mBART, and the symbol of each language by its code."""
     if (folder / PIECES).exists():  # M2M-100
-        names, symbols = _names(folder / PIECES), list(_further(folder))
+        names, symbols = _names(folder / PIECES), _further(folder)
         return names + symbols, {match[1]: name for name in symbols if (match := UNDERSCORED.fullmatch(name))}
     pieces = SentencePieceTokenizer.read(folder / MODEL).names
     symbols = [name for name in _further(folder) if name not in SYMBOLS]
@@ -80,17 +75,13 @@ def _names(path: Path) -> list[str]:
     return names_by_id(disk.json_of(path, "vocabulary"), str(path))
 
 
-def _further(folder: Path) -> Iterator[str]:
+def _further(folder: Path) -> list[str]:
     """The symbols after the pieces, in the order of their ids."""
-    for file, key in ((ROLES, "additional_special_tokens"), (SETTINGS, "additional_special_tokens")):
+    more = "additional_special_tokens"
+    for file, key in ((ROLES, more), (SETTINGS, more), (SETTINGS, "extra_special_tokens")):
         fields = Fields.of(folder / file, optional=True)
         if fields.get(key):
-            yield from fields.parse(key, TEXTS)
-            return
-    fields = Fields.of(folder / SETTINGS, optional=True)
-    if fields.get("extra_special_tokens"):
-        yield from fields.parse("extra_special_tokens", TEXTS)
-        return
+            return fields.parse(key, TEXTS)
     raise RegardError("names no languages (additional_special_tokens)", str(folder / ROLES))
 
 

@@ -69,7 +69,7 @@ def use(name: str) -> None:
     from regard.system.kernels import _native
 
     if not _native.use(name):
-        known = ", ".join(_native.sets())
+        known = ", ".join(instruction_sets())
         raise UsageError(f"{name!r} is no instruction set of this machine; try {known} or off", VARIABLE)
 
 

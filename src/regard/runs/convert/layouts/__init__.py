@@ -34,7 +34,6 @@ NO_FORM = {
     "without": "no other format has a model with an idea taken out; it stays a model of Regard",
 }
 """Why models with these fields set have no form anywhere."""
-"""Why a student of Marian does not go out."""
 DECIDING = TABLES
 """The weights that matter besides the recipe."""
 

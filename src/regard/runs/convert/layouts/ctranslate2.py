@@ -6,20 +6,17 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from regard.config import Recipe, TransformerSection
 from regard.nn.positions import TimingSignal, sinusoids
-from regard.runs.convert.layouts.format import TABLES, Obstacle, Row, misfits, odd_heads, row, sides
+from regard.runs.convert.ctranslate2_file import ModelFile
+from regard.runs.convert.layouts.format import TABLES, Chunks, InitialTensor, Obstacle, Row, misfits, odd_heads, sides
 from regard.system.errors import RegardError
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
-
-if TYPE_CHECKING:
-    from regard.runs.convert.ctranslate2_file import ModelFile
 
 HEADS = {"": 8, "TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
 """Specifications of an encoder-decoder, and heads where the file does not say how many."""
@@ -89,21 +86,6 @@ PLAIN = {
 
 
 @dataclass(frozen=True)
-class _Fused:
-    """Several matrices, or biases, one below the other: queries, keys and values."""
-
-    parts: int
-
-    def inward(self, theirs: Tensor) -> list[Tensor]:
-        if len(theirs) % self.parts:
-            raise ValueError(f"has {len(theirs)} rows, which are not {self.parts} times as many")
-        return list(theirs.chunk(self.parts))
-
-    def outward(self, ours: list[Tensor]) -> Tensor:
-        return torch.cat(ours)
-
-
-@dataclass(frozen=True)
 class _After:
     """A table of positions without the first ones, which are of no token."""
 
@@ -114,20 +96,6 @@ class _After:
 
     def outward(self, ours: list[Tensor]) -> Tensor:
         return ours[0][self.first :]
-
-
-@dataclass(frozen=True)
-class _Started:
-    """A table to which we add the row of the start symbol: a copy of the row of a token, or zeros."""
-
-    token: int | None = None
-
-    def inward(self, theirs: Tensor) -> list[Tensor]:
-        none = theirs.new_zeros(1, theirs.shape[1])
-        return [torch.cat([theirs, none if self.token is None else theirs[self.token][None]])]
-
-    def outward(self, ours: list[Tensor]) -> Tensor:
-        return ours[0][:-1]
 
 
 def obstacles(recipe: Recipe, tokenizer: AnyTokenizer | None) -> list[Obstacle]:
@@ -205,6 +173,7 @@ def section_of(held: ModelFile, epsilon: float) -> dict[str, object]:
     heads = [int(attribute(held, "num_heads", side, HEADS[held.specification])) for side in SIDES]
     normed = both(held, "the norms of embeddings", [f"{side}/layernorm_embedding/gamma" in held for side in SIDES])
     scaled = both(held, "the scales of embeddings", [_scale(held, side, d_model) for side in SIDES])
+    before = both(held, "pre_norm", [attribute(held, "pre_norm", side, 1) for side in SIDES])
     tie = "none"
     if held.same(target, OUTPUT):
         tie = "three" if held.same(first, target) else "two"
@@ -212,12 +181,10 @@ def section_of(held: ModelFile, epsilon: float) -> dict[str, object]:
         "family": "transformer",
         **{f"{side}_layers": _layers(held, side) for side in SIDES},
         "d_model": d_model,
-        "d_ff": len(_first(held, "encoder/layer_0/ffn/linear_0/weight")),
+        "d_ff": _first(held, "encoder/layer_0/ffn/linear_0/weight"),
         "heads": heads[0],
         **({} if heads[0] == heads[1] else {"decoder_heads": heads[1]}),
-        "norm_place": "pre"
-        if both(held, "pre_norm", [attribute(held, "pre_norm", side, 1) for side in SIDES])
-        else "post",
+        "norm_place": "pre" if before else "post",
         "norm_epsilon": epsilon,
         "dropout": 0.0,  # which the file does not say
         "activation": ACTIVATIONS[kind],
@@ -238,10 +205,11 @@ def tables_of(held: ModelFile) -> tuple[str, str]:
     return first, TARGET
 
 
-def _first(held: ModelFile, name: str) -> Tensor:
+def _first(held: ModelFile, name: str) -> int:
+    """The first size of a variable that has to be there."""
     if name not in held or not held.shape(name):
         raise RegardError(f"lacks {name!r}, which an encoder-decoder has", str(held.path))
-    return held[name]
+    return held.shape(name)[0]
 
 
 def _layers(held: ModelFile, side: str) -> int:
@@ -287,11 +255,7 @@ def _positions(held: ModelFile, d_model: int) -> dict[str, object]:
 def _relative(held: ModelFile) -> dict[str, object]:
     """Those of T5, in all layers of a side the same, and of one size on both."""
     first = [BIAS.format(side, 0) for side in SIDES]
-    others = [
-        (name, BIAS.format(side, n))
-        for side, name in zip(SIDES, first, strict=True)
-        for n in range(_layers(held, side))
-    ]
+    others = [(BIAS.format(side, 0), BIAS.format(side, n)) for side in SIDES for n in range(_layers(held, side))]
     if not all(name in held and other in held and held.same(name, other) for name, other in others):
         raise RegardError("has a relative attention bias in some layers that others have not", str(held.path))
     if any(len(held.shape(name)) != 2 for name in first):
@@ -318,19 +282,20 @@ def rows(model: TransformerSection, first: str, start: int | None = None) -> lis
 
     def linear(theirs: str, *ours: str) -> list[Row]:
         """Matrices one below the other, and their biases."""
-        parts, form = ("weight", "bias") if model.biases else ("weight",), _Fused(len(ours)) if len(ours) > 1 else None
-        return [row(f"{theirs}/{part}", *(f"{one}.{part}" for one in ours), form=form) for part in parts]
+        parts, form = ("weight", "bias") if model.biases else ("weight",), Chunks(len(ours)) if len(ours) > 1 else None
+        return [Row(f"{theirs}/{part}", *(f"{one}.{part}" for one in ours), form=form) for part in parts]
 
     def norm(theirs: str, ours: str) -> list[Row]:
-        return [row(f"{theirs}/{one}", f"{ours}.{part}") for one, part in (("gamma", "weight"), ("beta", "bias"))]
+        return [Row(f"{theirs}/{one}", f"{ours}.{part}") for one, part in (("gamma", "weight"), ("beta", "bias"))]
 
-    names = [(first, TABLES[0], _Started()), (TARGET, TABLES[1], _Started(start))]
+    started, unstarted = InitialTensor(start, zeros=True), InitialTensor(None, zeros=True)
     if model.tie == "three":
-        names = [(TARGET, TABLES[0], _Started(start))]
-    elif model.tie == "none":
-        names.append((OUTPUT, "output.weight", _Started()))
-    table = [row(theirs, ours, form=form) for theirs, ours, form in names]
-    table += [row("decoder/projection/bias", "output_bias")] * model.output_bias
+        table = [Row(TARGET, TABLES[0], form=started)]
+    else:
+        table = [Row(first, TABLES[0], form=unstarted), Row(TARGET, TABLES[1], form=started)]
+    if model.tie == "none":
+        table.append(Row(OUTPUT, "output.weight", form=unstarted))
+    table += [Row("decoder/projection/bias", "output_bias")] * model.output_bias
     for side, layers, sublayers in sides(model):
         for layer in range(layers):
             theirs, ours = f"{side}/layer_{layer}", f"{side}.layers.{layer}"
@@ -344,12 +309,12 @@ def rows(model: TransformerSection, first: str, start: int | None = None) -> lis
                 table += linear(f"{theirs}/ffn/linear_{number}", f"{ours}.feedforward.{name}")
             table += norm(f"{theirs}/ffn/layer_norm", f"{ours}.feedforward_residual.norm")
             if model.positions == "relative":
-                table.append(row(BIAS.format(side, layer), f"{side}.input.positions.weight"))
+                table.append(Row(BIAS.format(side, layer), f"{side}.input.positions.weight"))
         table += norm(f"{side}/layer_norm", f"{side}.final") if model.norm_place == "pre" else []
         table += norm(f"{side}/layernorm_embedding", f"{side}.input.norm") if model.embedding_norm else []
         if model.positions == "learned":
             form = _After(model.first_position)
-            table.append(row(PLACES.format(side), f"{side}.input.positions.weight", form=form))
+            table.append(Row(PLACES.format(side), f"{side}.input.positions.weight", form=form))
     return table
 
 

@@ -53,16 +53,25 @@ class Form(Protocol):
 
 
 @dataclass(frozen=True)
-class Transposed:
-    """GPT-2's linears: the matrix the other way round, and queries, keys and values side by side in one."""
+class Chunks:
+    """Several matrices, or biases, one below the other: queries, keys and values.
 
-    parts: int = 1
+    Args:
+        parts: how many.
+        transposed: theirs is the other way round, as in GPT-2.
+    """
+
+    parts: int
+    transposed: bool = False
 
     def inward(self, theirs: Tensor) -> list[Tensor]:
-        return [part.t() if part.dim() > 1 else part for part in theirs.chunk(self.parts, -1)]
+        whole = theirs.t() if self.transposed else theirs
+        if (rows := whole.size(0)) % self.parts:
+            raise ValueError(f"has {rows} rows, which are not {self.parts} times as many")
+        return list(whole.chunk(self.parts))
 
     def outward(self, ours: list[Tensor]) -> Tensor:
-        return torch.cat([part.t() if part.dim() > 1 else part for part in ours], -1)
+        return torch.cat(ours).t() if self.transposed else torch.cat(ours)
 
 
 @dataclass(frozen=True)
@@ -88,17 +97,22 @@ class InitialTensor:
     Args:
         row: that row; ``None``: there too it is the last one, with nothing added.
         copies: tables of ours that are one there.
+        zeros: without a row there, one of zeros is added.
     """
 
     row: int | None
     copies: int = 1
+    zeros: bool = False
 
     def inward(self, theirs: Tensor) -> list[Tensor]:
-        added = [] if self.row is None else [theirs[self.row : self.row + 1]]
-        return [torch.cat([theirs, *added])] * self.copies
+        if self.row is not None:
+            theirs = torch.cat([theirs, theirs[self.row : self.row + 1]])
+        elif self.zeros:
+            theirs = torch.cat([theirs, theirs.new_zeros(1, *theirs.shape[1:])])
+        return [theirs] * self.copies
 
     def outward(self, ours: list[Tensor]) -> Tensor:
-        tables = ours if self.row is None else [table[:-1] for table in ours]
+        tables = ours if self.row is None and not self.zeros else [table[:-1] for table in ours]
         if any(not torch.equal(tables[0], other) for other in tables[1:]):
             raise ValueError("stands for several tables of this model, which have become different")
         return tables[0]
@@ -119,24 +133,17 @@ class Reordered:
         return ours[0].index_select(self.axis, torch.tensor(self.order))
 
 
-@dataclass(frozen=True)
 class Row:
     """One tensor of theirs, the tensors of ours that it holds, and its form; ``None``: one tensor, as it is."""
 
-    theirs: str
-    ours: tuple[str, ...]
-    form: Form | None = None
-
-
-def row(theirs: str, *ours: str, form: Form | None = None) -> Row:
-    """A row of a table."""
-    return Row(theirs, ours, form)
+    def __init__(self, theirs: str, *ours: str, form: Form | None = None) -> None:
+        self.theirs, self.ours, self.form = theirs, ours, form
 
 
 def affine(theirs: str, *ours: str, form: Form | None = None, bias: bool = True) -> list[Row]:
     """The rows of a linear layer or a norm: its weight and, if it has one, its bias."""
     parts = ("weight", "bias") if bias else ("weight",)
-    return [row(f"{theirs}.{part}", *(f"{name}.{part}" for name in ours), form=form) for part in parts]
+    return [Row(f"{theirs}.{part}", *(f"{name}.{part}" for name in ours), form=form) for part in parts]
 
 
 def inward(rows: Iterable[Row], theirs: Mapping[str, Tensor], where: str, told: str = CONFIG) -> dict[str, Tensor]:

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from regard.config import TASKS, BertSection, Recipe
+from regard.config import BertSection, Recipe
 from regard.runs.convert.hub import NATURAL, SHARE, Fields
-from regard.runs.convert.layouts.format import ACTIVATIONS, PAD, ConfigField, Obstacle, Row, affine, misfits, row
+from regard.runs.convert.layouts.format import ACTIVATIONS, ConfigField, Obstacle, Row, affine, misfits
 from regard.runs.convert.layouts.single_stack import CLASSES, Bert
 from regard.system.errors import RegardError
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -44,7 +44,7 @@ class Roberta(Bert):
         "words": [
             *affine("lm_head.dense", "head.dense"),
             *affine("lm_head.layer_norm", "head.norm"),
-            row("lm_head.bias", "head.bias"),
+            Row("lm_head.bias", "head.bias"),
         ],
         "classes": affine("classifier.dense", "head.dense") + affine("classifier.out_proj", "head.classes"),
         "tags": CLASSES,
@@ -127,12 +127,21 @@ class DistilBert(Bert):
         "words": [
             *affine("vocab_transform", "head.dense"),
             *affine("vocab_layer_norm", "head.norm"),
-            row("vocab_projector.bias", "head.bias"),
+            Row("vocab_projector.bias", "head.bias"),
         ],
         "classes": affine("pre_classifier", "head.dense") + CLASSES,
         "tags": CLASSES,
     }
     pooler_activation = "relu"
+    stack = "transformer.layer"
+    layer_names: ClassVar = {
+        **{f"attention.{name[0]}_lin": f"attention.{name}" for name in ("query", "key", "value")},
+        "attention.out_lin": "attention.output",
+        "sa_layer_norm": "attention_residual.norm",
+        "ffn.lin1": "feedforward.inner",
+        "ffn.lin2": "feedforward.outer",
+        "output_layer_norm": "feedforward_residual.norm",
+    }
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         fixed = {"segments": 0, "norm_epsilon": 1e-12, "pooler_activation": self.pooler_activation}
@@ -144,19 +153,3 @@ class DistilBert(Bert):
 
     def _odd_segments(self, model: BertSection, texts: int) -> list[Obstacle]:
         return []
-
-    def rows(self, model: BertSection, task: str, start: int | None = PAD) -> list[Row]:
-        table = [
-            row("distilbert.embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
-            row("distilbert.embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
-            *affine("distilbert.embeddings.LayerNorm", "encoder.input.norm"),
-        ]
-        names = {f"attention.{name[0]}_lin": f"attention.{name}" for name in ("query", "key", "value")}
-        names |= {"attention.out_lin": "attention.output", "sa_layer_norm": "attention_residual.norm"}
-        names |= {"ffn.lin1": "feedforward.inner", "ffn.lin2": "feedforward.outer"}
-        names |= {"output_layer_norm": "feedforward_residual.norm"}
-        for layer in range(model.layers):
-            theirs, ours = f"distilbert.transformer.layer.{layer}", f"encoder.layers.{layer}"
-            for name, own in names.items():
-                table += affine(f"{theirs}.{name}", f"{ours}.{own}")
-        return table + self.head_rows.get(TASKS[task].writes, [])

@@ -14,16 +14,15 @@ from regard.runs.convert.layouts.format import (
     ACTIVATIONS,
     PAD,
     PURPOSE,
+    Chunks,
     ConfigField,
     Format,
     Obstacle,
     Row,
     Shaped,
-    Transposed,
     affine,
     misfits,
     odd_heads,
-    row,
 )
 from regard.system.errors import RegardError
 
@@ -44,14 +43,21 @@ CLASSES = affine("classifier", "head.classes")
 _POOLER = affine("bert.pooler.dense", "head.dense")
 
 
-def _layer(theirs: str, ours: str, names: Mapping[str, str]) -> list[Row]:
-    """The rows of an encoder's layer: what both write alike, and the norms and projections by these names."""
-    alike = {
-        "attention.output.dense": "attention.output",
-        "intermediate.dense": "feedforward.inner",
-        "output.dense": "feedforward.outer",
-    }
-    return [one for name, own in {**names, **alike}.items() for one in affine(f"{theirs}.{name}", f"{ours}.{own}")]
+_ALIKE = {
+    "attention.output.dense": "attention.output",
+    "intermediate.dense": "feedforward.inner",
+    "output.dense": "feedforward.outer",
+}
+"""What BERT and ViT call projections of a layer."""
+
+
+def _layers(theirs: str, count: int, names: Mapping[str, str]) -> list[Row]:
+    """The rows of an encoder's layers, by the names of their norms and projections."""
+    table: list[Row] = []
+    for layer in range(count):
+        for name, own in names.items():
+            table += affine(f"{theirs}.{layer}.{name}", f"encoder.layers.{layer}.{own}")
+    return table
 
 
 class Bert(Format):
@@ -89,7 +95,7 @@ class Bert(Format):
         "words": [
             *affine("cls.predictions.transform.dense", "head.dense"),
             *affine("cls.predictions.transform.LayerNorm", "head.norm"),
-            row("cls.predictions.bias", "head.bias"),
+            Row("cls.predictions.bias", "head.bias"),
         ],
         "classes": _POOLER + CLASSES,
         "tags": CLASSES,
@@ -97,6 +103,14 @@ class Bert(Format):
     }
     """Heads on the encoder, by what they give."""
     pooler_activation = "tanh"
+    stack = "encoder.layer"
+    layer_names: ClassVar[Mapping[str, str]] = {
+        **{f"attention.self.{name}": f"attention.{name}" for name in ("query", "key", "value")},
+        "attention.output.LayerNorm": "attention_residual.norm",
+        "output.LayerNorm": "feedforward_residual.norm",
+        **_ALIKE,
+    }
+    """The layers' place in :attr:`prefix`, and the names of their norms and projections to ours."""
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         bare = not any(name.startswith(self.heads) for name in tensors)
@@ -148,18 +162,15 @@ class Bert(Format):
 
     def rows(self, model: BertSection, task: str, start: int | None = PAD) -> list[Row]:
         table = [
-            row(f"{self.prefix}embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
-            row(f"{self.prefix}embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
-            row(f"{self.prefix}embeddings.token_type_embeddings.weight", "encoder.input.segments.weight"),
-            *affine(f"{self.prefix}embeddings.LayerNorm", "encoder.input.norm"),
+            Row(f"{self.prefix}embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
+            Row(f"{self.prefix}embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
         ]
-        names = {f"attention.self.{name}": f"attention.{name}" for name in ("query", "key", "value")}
-        names["attention.output.LayerNorm"] = "attention_residual.norm"
-        names["output.LayerNorm"] = "feedforward_residual.norm"
-        for layer in range(model.layers):
-            table += _layer(f"{self.prefix}encoder.layer.{layer}", f"encoder.layers.{layer}", names)
+        if model.segments:
+            table.append(Row(f"{self.prefix}embeddings.token_type_embeddings.weight", "encoder.input.segments.weight"))
+        table += affine(f"{self.prefix}embeddings.LayerNorm", "encoder.input.norm")
+        table += _layers(self.prefix + self.stack, model.layers, self.layer_names)
         writes = TASKS[task].writes
-        return table + (self.head_rows[writes] if writes != "nothing" or model.pooler else [])
+        return table + (self.head_rows.get(writes, []) if writes != "nothing" or model.pooler else [])
 
 
 class Gpt2(Format):
@@ -202,10 +213,10 @@ class Gpt2(Format):
 
     def rows(self, model: GptSection, task: str, start: int | None = PAD) -> list[Row]:
         table = [
-            row("transformer.wte.weight", "decoder.input.tokens.weight"),
-            row("transformer.wpe.weight", "decoder.input.positions.weight"),
+            Row("transformer.wte.weight", "decoder.input.tokens.weight"),
+            Row("transformer.wpe.weight", "decoder.input.positions.weight"),
         ]
-        one, three = Transposed(), Transposed(3)
+        one, three = Chunks(1, transposed=True), Chunks(3, transposed=True)
         for layer in range(model.layers):
             theirs, ours = f"transformer.h.{layer}", f"decoder.layers.{layer}"
             joined = [f"{ours}.attention.{name}" for name in ("query", "key", "value")]
@@ -258,14 +269,12 @@ class Vit(Format):
         matrix = Shaped((d_model, model.channels * model.patch**2), kernel)
         first, positions = Shaped((d_model,), (1, 1, d_model)), Shaped((places, d_model), (1, places, d_model))
         table = [
-            row("vit.embeddings.cls_token", "encoder.input.first", form=first),
-            row("vit.embeddings.position_embeddings", "encoder.input.positions.weight", form=positions),
-            row("vit.embeddings.patch_embeddings.projection.weight", "encoder.input.project.weight", form=matrix),
-            row("vit.embeddings.patch_embeddings.projection.bias", "encoder.input.project.bias"),
+            Row("vit.embeddings.cls_token", "encoder.input.first", form=first),
+            Row("vit.embeddings.position_embeddings", "encoder.input.positions.weight", form=positions),
+            Row("vit.embeddings.patch_embeddings.projection.weight", "encoder.input.project.weight", form=matrix),
+            Row("vit.embeddings.patch_embeddings.projection.bias", "encoder.input.project.bias"),
         ]
         names = {f"attention.attention.{name}": f"attention.{name}" for name in ("query", "key", "value")}
-        names["layernorm_before"] = "attention_residual.norm"
-        names["layernorm_after"] = "feedforward_residual.norm"
-        for layer in range(model.layers):
-            table += _layer(f"vit.encoder.layer.{layer}", f"encoder.layers.{layer}", names)
+        names |= {"layernorm_before": "attention_residual.norm", "layernorm_after": "feedforward_residual.norm"}
+        table += _layers("vit.encoder.layer", model.layers, {**names, **_ALIKE})
         return table + affine("vit.layernorm", "encoder.final") + affine("classifier", "head.classes")

@@ -22,7 +22,6 @@ from regard.runs.convert.layouts.format import (
     Row,
     affine,
     misfits,
-    row,
     sides,
 )
 from regard.system.errors import RegardError
@@ -127,14 +126,14 @@ class T5(Format):
     def rows(self, model: TransformerSection, task: str, start: int | None = PAD) -> list[Row]:
         """The row after the pieces, our start symbol's, is a copy of their start row, or of its own there too."""
         if model.tie == "three":
-            table = [row("shared.weight", TABLES[0], form=InitialTensor(start))]
+            table = [Row("shared.weight", TABLES[0], form=InitialTensor(start))]
         else:
-            table = [row("shared.weight", *TABLES, form=InitialTensor(start, copies=2))]
-            table.append(row("lm_head.weight", "output.weight", form=InitialTensor(start)))
+            table = [Row("shared.weight", *TABLES, form=InitialTensor(start, copies=2))]
+            table.append(Row("lm_head.weight", "output.weight", form=InitialTensor(start)))
         gate = [("wi_0", "inner"), ("wi_1", "gate")] if model.activation.startswith("gated") else [("wi", "inner")]
         for side, layers, sublayers in sides(model):
             relative = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-            table.append(row(relative, f"{side}.input.positions.weight"))
+            table.append(Row(relative, f"{side}.input.positions.weight"))
             scaled = ".norm" if side == "decoder" and model.scale_output else ""
             table += affine(f"{side}.final_layer_norm", f"{side}.final{scaled}", bias=False)
             for layer in range(layers):
