@@ -191,7 +191,7 @@ def run_steps(run: Run) -> None:
     while not run.progress.finished:
         check_stop(run)
         made = make(run.updates, run.progress.step + 1, next(steps), clock(), clock)
-        run.stop = made.stop
+        run.stop = made.update.stop
         count(run, made)
         due = run.progress.step % run.validate_every == 0 or run.progress.step == run.section.steps
         best = validate(run) if due else False
@@ -231,9 +231,9 @@ def count(run: Run, made: MeasuredStep) -> None:
         loss=update.loss,
         nll=update.nll,
         rate=update.rate,
-        tokens=made.tokens,
-        tokens_per_second=made.tokens / max(made.seconds, 1e-9),
-        fill=made.tokens / made.room,
+        tokens=update.tokens,
+        tokens_per_second=update.tokens / max(made.seconds, 1e-9),
+        fill=update.tokens / update.room,
         norm=update.norm,
         skipped=not update.applied,
         norms=update.norms,
