@@ -61,7 +61,30 @@ class RecipeOptions:
     @cached_property
     def merged(self) -> tuple[dict[str, Any], dict[str, Any], str]:
         """The recipe given; that with options and settings laid over; and where the recipe was written."""
-        return _merge_options(self)
+        if isinstance(recipe := self.recipe, Path | str):
+            given, where = recipe_values(Path(recipe)), str(recipe)
+        else:
+            given, where = dict(recipe or {}), "recipe"
+        if self.preset:
+            if self.begun:  # which has its own sizes
+                message = f"names the sizes of a fresh model, but {Option('start_from')} keeps those it has"
+                raise UsageError(f"{message}; leave one out", Option("preset"))
+            _refuse_other_task(self, given)
+        if (task := self.options.get("task")) is not None:
+            check_value("task", task, Option("task"))
+        if given:  # a mistake in the file is reported as the file's
+            recipe_from(_complete({"task": task or Recipe().task, **given}), where)
+        for name, value in self.options.items():
+            if value is not None:
+                check_value(name, value, Option(name.rpartition(".")[2]))
+        families = _families(self, given)
+        for setting in self.settings:
+            _check(setting, families)
+        wished = override(_nest(self.options), self.settings)
+        _refuse_other_text(self, wished)
+        if "text" in self.begun:
+            given = merge(given, {"text": self.begun["text"]})
+        return given, merge(_without_length(given, wished), wished), where
 
 
 def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, object] | None = None) -> Recipe:
@@ -184,41 +207,6 @@ def task_option(wishes: RecipeOptions) -> str:
     found: str = wishes.merged[1].get("task", Recipe().task)
     check_value("task", found, Option("task"))
     return found
-
-
-def weights_option(wishes: RecipeOptions) -> Sequence[float]:
-    """``data.weights``, known before the data; no table chooses them."""
-    return tuple(wishes.merged[1].get("data", {}).get("weights", ()))
-
-
-def _merge_options(wishes: RecipeOptions) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """The recipe given; that with options and settings laid over; and where the recipe was written."""
-    if isinstance(recipe := wishes.recipe, Path | str):
-        given, where = recipe_values(Path(recipe)), str(recipe)
-    else:
-        given, where = dict(recipe or {}), "recipe"
-    if wishes.preset:
-        if wishes.begun:  # which has its own sizes
-            message = f"names the sizes of a fresh model, but {Option('start_from')} keeps those it has; leave one out"
-            raise UsageError(message, Option("preset"))
-        _refuse_other_task(wishes, given)
-    if (task := wishes.options.get("task")) is not None:
-        check_value("task", task, Option("task"))
-    known = {"task": task or Recipe().task, **given}
-    if given:
-        recipe_from(_complete(known), where)  # a mistake in the file is reported as the file's
-    options = _nest(wishes.options)
-    for name, value in wishes.options.items():
-        if value is not None:
-            check_value(name, value, Option(name.rpartition(".")[2]))
-    families = _families(wishes, given)
-    for setting in wishes.settings:
-        _check(setting, families)
-    wished = override(options, wishes.settings)
-    _refuse_other_text(wishes, wished)
-    if "text" in wishes.begun:
-        given = merge(given, {"text": wishes.begun["text"]})
-    return given, merge(_without_length(given, wished), wished), where
 
 
 def _check(setting: str, families: Sequence[str | None]) -> None:

@@ -99,7 +99,7 @@ class Run:
         self.first = self.last = section
         if hooks.review:
             self.follow(hooks.review)
-        self.validate_every = section.validate_every or validation_interval(self.first.steps)
+        self.validate_every = validation_interval(self.first)
         self.save_every = section.save_every or self.validate_every
         if world.leads:
             for inner in (folder, folder / "checkpoints", folder / "snapshots"):
@@ -136,9 +136,11 @@ class Run:
         self.log.write("event", self.progress.step, text=text)
 
 
-def validation_interval(steps: int | None) -> int:
-    """Steps between validations where the recipe leaves them open: a twentieth of the run, a short run's hundred."""
-    return 1000 if steps is None else max(1, steps // 20, min(steps, 100))
+def validation_interval(section: Training) -> int:
+    """Steps between validations; where the recipe leaves them open a twentieth of the run, a short run's hundred."""
+    if section.validate_every or section.steps is None:
+        return section.validate_every or 1000
+    return max(1, section.steps // 20, min(section.steps, 100))
 
 
 def fit(
