@@ -17,9 +17,9 @@ from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.pairs import Subset, open_corpora
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.folder import PreparedPairs
-from regard.models.complexity import costs
+from regard.models.complexity import ModelCosts, costs
 from regard.runs.compare import results as comparison_results
-from regard.runs.compare.results import Result, ScoreSummary, Shape
+from regard.runs.compare.results import Result, ScoreSummary
 from regard.runs.options import (
     RecipeOptions,
     languages,
@@ -234,14 +234,13 @@ class Comparison:
         return comparison_results.quality(sources, said, references, (text.source_language, text.target_language))
 
 
-def shape(task: Translation, pairs: Sequence[TextPair]) -> Shape:
+def shape(task: Translation, pairs: Sequence[TextPair]) -> ModelCosts:
     """What a model is by formula, for sentences of mean length, each with its ``</s>`` [Vaswani17 §4]."""
     vocabularies = task.vocabularies
     sources = vocabularies.source.ids_batch([source for source, _ in pairs])
     targets = vocabularies.target.ids_batch([target for _, target in pairs])
     n, m = (round(1 + sum(map(len, ids)) / len(pairs)) for ids in (sources, targets))
-    found = costs(task.recipe.model, n, m)
-    return Shape(n, m, found.sequential, found.within, found.across)
+    return costs(task.recipe.model, n, m)
 
 
 def append(path: Path, result: Result) -> None:
