@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from regard.runs.plan import (
     with_training,
 )
 from regard.runs.workers.group import WorkerGroup, plain, torchrun_process, worker_group
-from regard.runs.workers.processes import useful_processes
+from regard.runs.workers.processes import torch_threads, useful_processes
 from regard.system import VERSION
 from regard.system.errors import Damaged, Option, RegardError, UsageError
 from regard.system.processor import keep_pages, usable_cores
@@ -282,17 +282,6 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     final = work.hooks.clock() - began
     if costs and (took := time_summary(saver.recipe.training.minutes, costs.spent, seconds, final)):
         told(took)
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Within, torch computes with so many threads; a program that trains has its own number again afterwards."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _learn_together(
