@@ -28,6 +28,7 @@ from regard.config import (
     recipe_values,
 )
 from regard.models.presets import PRESETS, preset
+from regard.runs.train_options import Inputs, listed
 from regard.system.errors import Option, UsageError, option_name
 from regard.tasks import job_class
 from regard.tasks.protocols import Files
@@ -332,7 +333,7 @@ def name_of(path: Path | str) -> str:
     return Path(path).name or Path(os.path.abspath(path)).name
 
 
-def named_files(*groups: Sequence[Path | str] | Path | str | None) -> tuple[tuple[str, Path], ...]:
+def named_files(*groups: Inputs) -> tuple[tuple[str, Path], ...]:
     """Files by their names, each once, in order."""
-    several = [[group] if isinstance(group, Path | str) else list(group or ()) for group in groups]
-    return tuple((name_of(path), path) for path in dict.fromkeys(Path(path) for group in several for path in group))
+    paths = dict.fromkeys(Path(path) for group in groups for path in listed(group))
+    return tuple((name_of(path), path) for path in paths)

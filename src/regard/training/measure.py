@@ -91,19 +91,15 @@ def measure(
     def is_over(share: float) -> bool:
         return hooks.clock() - began >= share * limit
 
-    section = recipe.training
-    optimiser = FlatOptimiser(objective.model, section, world)
-    known = section if section.steps is not None else section.model_copy(update={"steps": _OPEN})
-    updates = Updates(objective, optimiser, recipe, schedule(known, recipe.model.d_model))
-    objective.model.train()
+    section, updates = recipe.training, _updates(objective, recipe, world)
     steps, made = read_steps(feed, Position(), world, section.accumulate), list[MeasuredStep]()
     while world.lead(lambda: len(made) < _FEWEST or (len(made) < most and not is_over(_STEPS))):
         started = hooks.clock()
         made.append(make(updates, len(made) + 1, next(steps), started, hooks.clock))
         hooks.reporter.on_measure(len(made) / most)
-    if not optimiser.finite():
+    if not updates.optimiser.finite():
         raise divergence_error("the weights are not finite", len(made))
-    kept = MeasuredSteps(made, optimiser)
+    kept = MeasuredSteps(made, updates.optimiser)
     if not world.leads:
         return Costs(0.0, 0.0, 0.0, 0.0, 0.0), kept
     text = loss = _trial_seconds(objective, False, is_over, hooks.clock)
@@ -119,6 +115,14 @@ def measure(
     seconds = [step.seconds for step in made]
     counted = seconds[min(_COLD, len(made) // 2) :]
     return Costs(sum(counted) / len(counted), loss, text, save, hooks.clock() - began), kept
+
+
+def _updates(objective: Objective, recipe: Recipe, world: World = ALONE) -> Updates:
+    """What makes the first updates of a model, which is then in training mode."""
+    section = recipe.training.model_copy(update={"steps": recipe.training.steps or _OPEN})
+    optimiser = FlatOptimiser(objective.model, section, world)
+    objective.model.train()
+    return Updates(objective, optimiser, recipe, schedule(section, recipe.model.d_model))
 
 
 def timed_tokens(parameters: int) -> int:
@@ -151,10 +155,7 @@ def time_ways(
         hooks: the reporter.
         clock: seconds; of the processor where a step has one thread, so that other programs do not count.
     """
-    section = recipe.training.model_copy(update={"steps": recipe.training.steps or _OPEN})
-    optimiser = FlatOptimiser(objective.model, section)
-    updates = Updates(objective, optimiser, recipe, schedule(section, recipe.model.d_model))
-    objective.model.train()
+    updates = _updates(objective, recipe)
 
     def seconds_in(way: Way) -> float:
         ways[way]()

@@ -174,6 +174,10 @@ class FlatOptimiser:
         parameter, start = self.parameters[name], self._starts[name]
         return flat[start : start + parameter.numel()].view(parameter.shape)
 
+    def _views(self, flat: torch.Tensor, prefix: str = "") -> dict[str, torch.Tensor]:
+        """The parts of a whole buffer by the parameters that they belong to."""
+        return {f"{prefix}{name}": self._view(flat, name) for name in self.parameters}
+
     def _use_gradients(self, flat: torch.Tensor) -> None:
         """Let the backward pass add to this buffer."""
         for name, parameter in self.parameters.items():
@@ -283,16 +287,12 @@ class FlatOptimiser:
     def moments_by_name(self) -> dict[str, torch.Tensor]:
         """Adam's first and second moments by parameter, from all processes, and the number of updates."""
         first, second = self.world.whole(self.first), self.world.whole(self.second)
-        moments = {f"first.{name}": self._view(first, name) for name in self.parameters}
-        moments |= {f"second.{name}": self._view(second, name) for name in self.parameters}
+        moments = self._views(first, "first.") | self._views(second, "second.")
         return {**moments, "updates": torch.tensor(self.updates)}
 
     def averages_by_name(self) -> dict[str, torch.Tensor]:
         """The averaged weights by parameter, from all processes; none where averaging is off."""
-        if self.averages is None:
-            return {}
-        averages = self.world.whole(self.averages)
-        return {name: self._view(averages, name) for name in self.parameters}
+        return {} if self.averages is None else self._views(self.world.whole(self.averages))
 
     def restore(self, weights: Tensors, moments: Tensors, averages: Tensors) -> None:
         """Restore the state that was saved by name, bit for bit.
@@ -303,13 +303,12 @@ class FlatOptimiser:
         _copy(weights, self.weights_by_name())
         self.world.wait()
         first, second = self._room(self.first), self._room(self.second)
-        places = {f"first.{name}": self._view(first, name) for name in self.parameters}
-        places |= {f"second.{name}": self._view(second, name) for name in self.parameters}
+        places = self._views(first, "first.") | self._views(second, "second.")
         _copy(moments, {**places, "updates": torch.tensor(0)})
         self.first.copy_(self.world.own(first))
         self.second.copy_(self.world.own(second))
         averaged = None if self.averages is None else self._room(self.averages)
-        _copy(averages, {} if averaged is None else {name: self._view(averaged, name) for name in self.parameters})
+        _copy(averages, {} if averaged is None else self._views(averaged))
         if self.averages is not None and averaged is not None:
             self.averages.copy_(self.world.own(averaged))
         self.updates = int(moments["updates"])
