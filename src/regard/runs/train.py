@@ -44,6 +44,8 @@ from regard.training.trainer import Hooks
 
 UNNAMED = ("resume", "reporter", "quiet", "should_stop", "job_class")
 """Arguments that do not belong to the command on the card."""
+DATA = ("source", "target", "pairs", "train", "valid_source", "valid_target", "valid", "alignment")
+"""Arguments that name data files."""
 LONGEST_LICENCE = 200
 """Characters."""
 CHECKING = "checking the data"
@@ -94,15 +96,8 @@ def train(asked: TrainOptions) -> Any:
         "seed": asked.seed,
         "data.weights": tuple(asked.weights) or None,
     }
-    files = InputFiles(
-        *(listed(asked.train), asked.valid, asked.columns),
-        source=listed(asked.source),
-        target=listed(asked.target),
-        pairs=listed(asked.pairs),
-        valid_source=listed(asked.valid_source),
-        valid_target=listed(asked.valid_target),
-        alignment=listed(asked.alignment),
-    )
+    several: dict[str, Any] = {name: listed(getattr(asked, name)) for name in DATA if name != "valid"}
+    files = InputFiles(valid=asked.valid, columns=asked.columns, **several)
     output, guessed, earlier = Path(asked.output), languages(files.source, files.target), None
     with suppress(RegardError, OSError):  # where there is no run, or none that can be read, which is said later
         earlier = resolved.read_fields(output / "training") if asked.resume != "never" else None
@@ -146,8 +141,7 @@ def train(asked: TrainOptions) -> Any:
         job_class, made_by = asked.job_class or tasks.job_class(word), partial(recipe_from_options, wishes)
         job = job_class.of_files(files, made_by, shown.on_event, asked.despite_check)
         hooks = Hooks(shown, asked.should_stop, track=asked.tensorboard)
-        places = ("source", "target", "pairs", "train", "valid_source", "valid_target", "valid", "alignment")
-        data = named_files(*(getattr(asked, name) for name in places))
+        data = named_files(*(getattr(asked, name) for name in DATA))
         if begun:
             data += ((f"{name_of(begun.folder)}/model.safetensors", begun.folder / "model.safetensors"),)
         arguments = {name: value for name, value in vars(asked).items() if name not in UNNAMED}
