@@ -134,10 +134,7 @@ class TransformerStepper(EncoderDecoderStepper[Transformer]):
         state.lengths_N = state.lengths_N[rows_M]
         begins_M = np.diff(sentence_M, prepend=-1) != 0
         state.sentence_N = begins_M.cumsum() - 1
-        return self._keep(state, sentence_M[begins_M])
-
-    def _keep(self, state: TransformerState, kept_B: NDArray[np.int64]) -> TransformerState:
-        """The memories of these sentences in this order, that of their rows; the others are forgotten."""
+        kept_B = sentence_M[begins_M]  # the memories of the other sentences are forgotten
         state.memory_lengths_B = state.memory_lengths_B[kept_B]
         if not np.array_equal(kept_B, np.arange(len(kept_B))):
             longest = int(state.memory_lengths_B.max(initial=0))
