@@ -280,8 +280,7 @@ def outline(model: Model, pieces: int, labels: int, writes: str, target_pieces: 
         return encoder_decoder(model, pieces, pieces if target_pieces is None else target_pieces)
     size = pieces if model.info.reads_pieces else labels
     head = () if model.info.causal or not model.info.reads_pieces else (HEADS[writes](model, labels),)
-    built: nn.Module = BUILDERS[model.family](model, size, *head)
-    return built
+    return BUILDERS[model.family](model, size, *head)
 
 
 def _ready(built: Built, key: int) -> Built:
@@ -370,8 +369,7 @@ class _Stack:
     def _feedforward(self) -> parts.FeedForward:
         model = self.model
         if self.without == "feed-forward":
-            nothing: parts.FeedForward = import_name(WITHOUT["feed-forward"])()
-            return nothing
+            return import_name(WITHOUT["feed-forward"])()
         kind, activation = FEEDFORWARDS[model.activation]
         return kind(model.d_model, model.d_ff, activation(), model.feedforward_dropout, model.biases)
 

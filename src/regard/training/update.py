@@ -103,8 +103,7 @@ class Updates:
         total = tree_sum(world.rows(torch.stack(rows)))
         if self.optimiser.buffers and world.shards > 1:
             optimiser.set_buffers(total[_SUMS:-1] / world.shards)
-        found: list[float] = torch.cat([total[:_SUMS], total[-1:]]).tolist()
-        return found
+        return torch.cat([total[:_SUMS], total[-1:]]).tolist()
 
     def _shard(self, step: int, first: int, batches: Sequence[Batch]) -> torch.Tensor:
         """Accumulate the gradient of a shard; its sums of loss, negative log-likelihood, counts, tokens and room.

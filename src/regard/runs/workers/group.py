@@ -158,8 +158,7 @@ class TorchrunProcess:
     def store(self) -> Store:
         """Where the processes find each other."""
         store, _, _ = next(iter(rendezvous("env://", timeout=_DAY)))
-        found: Store = store
-        return found
+        return store
 
     def call(self, shards: int) -> None:
         """Tell the waiting processes the shards of a step; 0: that nothing is to be done."""

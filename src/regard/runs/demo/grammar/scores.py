@@ -64,8 +64,7 @@ def over_words(
     keys_KW = _indicator(key_words)
     queries_QW = _indicator(query_words)
     counts_W = np.maximum(queries_QW.sum(axis=0), 1)
-    gathered: NDArray[np.float64] = (queries_QW / counts_W).T @ np.asarray(weight_QK, dtype=np.float64) @ keys_KW
-    return gathered
+    return (queries_QW / counts_W).T @ np.asarray(weight_QK, dtype=np.float64) @ keys_KW
 
 
 def _indicator(word_of_token: Sequence[int]) -> NDArray[np.float64]:
