@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -119,8 +119,7 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     same = earlier.get("model.family") == table.get("model", {}).get("family")
     if same and earlier.get("model.positions") == "sinusoidal":  # the table had them once
         table["model"]["positions"] = "sinusoidal"
-    kept = {"model.patch"} if wishes.preset else set()
-    guessed = {name: value for name, value in (seems or {}).items() if name not in kept}
+    guessed = {name: value for name, value in (seems or {}).items() if name != "model.patch" or not wishes.preset}
     fitted = {"model": table["model"]} if start and "model" in table else {}
     sized = merge(table, wishes.begun, fitted, _nest({**wishes.guessed, **guessed}))
     if training.get("schedule") == "noam":
@@ -145,18 +144,18 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     except UsageError:
         recipe_from(whole(given), where)  # a mistake of the file is reported as the file's
         raise
-    sections = {name: fields for name, fields in chosen.items() if isinstance(fields, Mapping)}
-    return _keep_exportable(found, {(section, name) for section, fields in sections.items() for name in fields})
+    return _keep_exportable(found, chosen)
 
 
-def _keep_exportable(recipe: Recipe, chosen: Set[tuple[str, str]]) -> Recipe:
+def _keep_exportable(recipe: Recipe, chosen: Mapping[str, Collection[str]]) -> Recipe:
     """The recipe; without what only Regard reads beside pieces, if the model could be exported but for that.
 
     Args:
         recipe: of the run.
-        chosen: sections and fields that are not the table's; they stay.
+        chosen: sections with the fields that are not the table's; they stay.
     """
-    beside = [one for one in BESIDE if one not in chosen and getattr(getattr(recipe, one[0]), one[1], None)]
+    unasked = [(section, name) for section, name in BESIDE if name not in chosen.get(section, ())]
+    beside = [(section, name) for section, name in unasked if getattr(getattr(recipe, section), name, None)]
     if not beside:
         return recipe
     from regard.runs.convert.layouts import exports
