@@ -265,8 +265,8 @@ def validate(run: Run) -> bool:
         if not math.isfinite(validation.loss):
             raise divergence_error("the loss of the validation is not finite", progress.step)
         best = progress.judge(validation, section)
-        if best:
-            best = best if run.world.lead(partial(save_best_model, run, best, validation)) else None
+        if best and not run.world.lead(partial(save_best_model, run, best, validation)):
+            best = None
     progress.count(best)
     progress.finished = progress.over(section.steps, section.patience)
     values = {"loss": validation.loss, **validation.scores}
