@@ -16,7 +16,6 @@ from pathlib import Path
 
 from regard.inspection import SHIPPED
 from regard.inspection.folders.walk import NAME, write_walk
-from regard.runs.align import tune_alignment
 from regard.runs.demo import NAME as WITHOUT
 from regard.runs.demo.ablation_study import SENTENCES, study_heads
 from regard.runs.demo.grammar import Corpus, corpus
@@ -24,6 +23,7 @@ from regard.runs.demo.pronoun_task import DemonstrationJob
 from regard.runs.demo.translation import RECIPE, TRAIN, VALID, quality, sentences_that_decide, write
 from regard.runs.demo.without import ABSENT, demonstrate_without
 from regard.runs.train import train
+from regard.runs.tune import tune_alignment
 from regard.tasks.model_path import CARD, weights_sha256
 from regard.tasks.translation.training import TranslationJob
 from regard.tasks.translation.translator import Translation

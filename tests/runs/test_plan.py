@@ -254,8 +254,8 @@ def planned(tmp_path):
 def kept(recipe: Recipe, steps: int) -> MeasuredSteps:
     """As many steps as measured, half a second each, at the rates of a recipe."""
     rate = schedule(recipe.training.model_copy(update={"steps": recipe.training.steps or 10**9}), 512)
-    updates = [Update(1.0, 1.0, rate(n), 1.0, True, None) for n in range(1, steps + 1)]
-    made = [MeasuredStep(update, 1, 1, Position(), 0.5) for update in updates]
+    updates = [Update(1.0, 1.0, rate(n), 1.0, True, None, 1, 1) for n in range(1, steps + 1)]
+    made = [MeasuredStep(update, Position(), 0.5) for update in updates]
     return MeasuredSteps(made, FlatOptimiser(torch.nn.Linear(1, 1), recipe.training))
 
 

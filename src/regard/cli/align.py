@@ -96,7 +96,7 @@ def _both(source: Path, outputs: ParallelLines) -> tuple[list[str], list[str]]:
 def _tune(folder: Path, source: Path | None, outputs: ParallelLines) -> None:
     if (source is None) != (outputs.path is None):
         raise UsageError("needs both files, --input and --target, or neither", "--tune")
-    from regard.runs.align import tune_alignment
+    from regard.runs.tune import tune_alignment
 
     heads, agreement, usual = tune_alignment(folder, *(_both(source, outputs) if source else ()))
     names = ", ".join(map(str, heads))

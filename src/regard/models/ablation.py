@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from regard.config.families import Model
-from regard.models.captured_attention import POINTS
 from regard.nn.hooks import intervene
 from regard.system.errors import UsageError
 from regard.text.counts import counted
@@ -55,7 +54,7 @@ class Ablations:
             yield
 
     def _replacements(self, section: Model) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
-        points = POINTS[section.family]
+        points = section.info.points
         for one in self.off:
             refuse_missing(section, one)
             point = points[one.kind].format(one.layer - 1)

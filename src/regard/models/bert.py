@@ -70,7 +70,7 @@ class VectorHead(nn.Module):
         activation: of the dense layer; tanh in BERT.
     """
 
-    def __init__(self, pool: Pool, dense: Linear | None, activation: Activation = torch.tanh) -> None:
+    def __init__(self, pool: Pool, dense: Linear | None, activation: Activation) -> None:
         super().__init__()
         self.pool = pool
         self.dense = dense
@@ -92,12 +92,7 @@ class TextHead(VectorHead):
     """
 
     def __init__(
-        self,
-        pool: Pool,
-        dense: Linear | None,
-        classes: Linear,
-        dropout: float,
-        activation: Activation = torch.tanh,
+        self, pool: Pool, dense: Linear | None, activation: Activation, classes: Linear, dropout: float
     ) -> None:
         super().__init__(pool, dense, activation)
         self.dropout = Dropout(dropout)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from regard import nn as parts
 from regard.config import (
@@ -21,7 +21,7 @@ from regard.config import (
     VitSection,
     import_name,
 )
-from regard.models.bert import Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, Vit, WordHead
+from regard.models.bert import Activation, Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, Vit, WordHead
 from regard.models.rnn import (
     FeedingDecoder,
     PlainDecoder,
@@ -90,7 +90,7 @@ POOLS: dict[str, Callable[[int], heads.Pool]] = {
     "attention": heads.Attention,
 }
 """Pooling of a text."""
-POOLER_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
+POOLER_ACTIVATIONS: dict[str, Activation] = {"tanh": torch.tanh, "relu": torch.relu}
 CHAINS: dict[str, type[heads.Chain]] = {"alone": heads.IndependentTags, "crf": heads.CRFTags}
 """How the tags of a sentence are learned and chosen."""
 CELLS: dict[str, type[parts.Recurrent]] = {"elman": parts.Elman, "gru": parts.Gru, "lstm": parts.Lstm}
@@ -124,20 +124,11 @@ def transformer(model: TransformerSection, source_pieces: int, target_pieces: in
     source, target, output = tables(model.tie, model.d_model, source_pieces, target_pieces)
     scale = None if model.scale_embedding else 1.0
     reading, writing = _Stack.of(model, two_way=True), _Stack.of(model.decoder, two_way=False)
-    final = writing.final()
-    return _ready(
-        Transformer(
-            Encoder(reading.input(source, scale), reading.encoder_layers(model.encoder_layers), reading.final()),
-            Decoder(
-                writing.input(target, scale),
-                writing.decoder_layers(model.decoder_layers),
-                parts.Scaled(final, model.d_model**-0.5) if model.scale_output else final,
-            ),
-            output,
-            model.output_bias,
-        ),
-        key,
-    )
+    encoder = reading.encoder(reading.input(source, scale), model.encoder_layers)
+    layers = [writing.decoder_layer() for _ in range(model.decoder_layers)]
+    final = parts.Scaled(writing.final(), model.d_model**-0.5) if model.scale_output else writing.final()
+    decoder = Decoder(writing.input(target, scale), layers, final)
+    return _ready(Transformer(encoder, decoder, output, model.output_bias), key)
 
 
 @undrawn()
@@ -149,7 +140,7 @@ def bert(model: BertSection, pieces: int, head: Head, key: int = 0) -> Bert:
     norm = NORMS[model.norm](model) if model.embedding_norm else None
     features = _words(model, model.d_model)
     input = parts.InputEmbedding(table, stack.positions, model.dropout, 1.0, segments, norm, features)
-    return _ready(Bert(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head(table)), key)
+    return _ready(Bert(stack.encoder(input, model.layers), head(table)), key)
 
 
 def words(model: BertSection) -> Head:
@@ -160,9 +151,7 @@ def words(model: BertSection) -> Head:
 
 def classes(model: BertSection | RnnEncoderSection, count: int) -> ReadingHead:
     """The head that scores ``count`` classes of a text."""
-    return lambda table: TextHead(
-        *_pooled(model), parts.Linear(model.d_model, count), model.dropout, _activation(model)
-    )
+    return lambda table: TextHead(*_pooled(model), parts.Linear(model.d_model, count), model.dropout)
 
 
 def tags(model: BertSection | RnnEncoderSection, count: int, chain: str = "alone") -> ReadingHead:
@@ -172,19 +161,17 @@ def tags(model: BertSection | RnnEncoderSection, count: int, chain: str = "alone
 
 def vectors(model: BertSection | RnnEncoderSection) -> ReadingHead:
     """The head that makes a vector of a text; its only parameters are the pooling's and BERT's dense layer."""
-    return lambda table: VectorHead(*_pooled(model), _activation(model))
+    return lambda table: VectorHead(*_pooled(model))
 
 
 def _pool(model: BertSection | RnnEncoderSection | VitSection) -> heads.Pool:
     return POOLS[model.pool](model.d_model)
 
 
-def _pooled(model: BertSection | RnnEncoderSection) -> tuple[heads.Pool, parts.Linear | None]:
-    return _pool(model), parts.Linear(model.d_model, model.d_model) if model.pooler else None
-
-
-def _activation(model: BertSection | RnnEncoderSection) -> Callable[[Tensor], Tensor]:
-    return POOLER_ACTIVATIONS[model.pooler_activation if isinstance(model, BertSection) else "tanh"]
+def _pooled(model: BertSection | RnnEncoderSection) -> tuple[heads.Pool, parts.Linear | None, Activation]:
+    """Pooling of a text, and BERT's dense layer behind it with its activation."""
+    dense = parts.Linear(model.d_model, model.d_model) if model.pooler else None
+    return _pool(model), dense, POOLER_ACTIVATIONS[getattr(model, "pooler_activation", "tanh")]
 
 
 @undrawn()
@@ -192,7 +179,7 @@ def gpt(model: GptSection, pieces: int, key: int = 0) -> Gpt:
     """The decoder-only model a section describes; its table is its output too [Radford19]."""
     table = parts.TokenEmbedding(pieces, model.d_model, start=0)
     stack = _Stack.of(model, two_way=False)
-    return _ready(Gpt(Encoder(stack.input(table, 1.0), stack.encoder_layers(model.layers), stack.final()), table), key)
+    return _ready(Gpt(stack.encoder(stack.input(table, 1.0), model.layers), table), key)
 
 
 @undrawn()
@@ -201,8 +188,8 @@ def vit(model: VitSection, count: int, key: int = 0) -> Vit:
     pixels = model.patch * model.patch * model.channels
     stack = _Stack(model, parts.NoPositions())
     input = parts.PatchEmbedding(parts.Linear(pixels, model.d_model), PLACES[model.positions](model), model.dropout)
-    head = TextHead(_pool(model), None, parts.Linear(model.d_model, count), 0.0)
-    return _ready(Vit(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head), key)
+    head = TextHead(_pool(model), None, torch.tanh, parts.Linear(model.d_model, count), 0.0)
+    return _ready(Vit(stack.encoder(input, model.layers), head), key)
 
 
 @undrawn()
@@ -213,24 +200,18 @@ def rnn(model: RnnSection, source_pieces: int, target_pieces: int, key: int = 0)
         ValueError: three-way tying of vocabularies of different sizes.
     """
     source, target, output = tables(model.tie, model.d_model, source_pieces, target_pieces)
-    directions = 2 if model.two_way else 1
-    reading = _recurrent(model, model.encoder_layers, model.d_model, directions)
-    writing = _recurrent(model, model.decoder_layers, model.d_model * (2 if model.input_feeding else 1), 1)
-    decoder = FeedingDecoder if model.input_feeding else PlainDecoder
-    return _ready(
-        Rnn(
-            RnnEncoder(parts.InputEmbedding(source, parts.NoPositions(), model.dropout), reading),
-            decoder(
-                parts.InputEmbedding(target, parts.NoPositions(), model.dropout),
-                parts.Bridge(reading.state_size, model.decoder_layers),
-                writing,
-                SCORES[model.score](model.d_model),
-                model.dropout,
-            ),
-            output,
-        ),
-        key,
+    reading = _recurrent(model, model.encoder_layers, model.d_model, model.two_way)
+    writing = _recurrent(model, model.decoder_layers, model.d_model * (2 if model.input_feeding else 1), False)
+    kind = FeedingDecoder if model.input_feeding else PlainDecoder
+    decoder = kind(
+        parts.InputEmbedding(target, parts.NoPositions(), model.dropout),
+        parts.Bridge(reading.state_size, model.decoder_layers),
+        writing,
+        SCORES[model.score](model.d_model),
+        model.dropout,
     )
+    encoder = RnnEncoder(parts.InputEmbedding(source, parts.NoPositions(), model.dropout), reading)
+    return _ready(Rnn(encoder, decoder, output), key)
 
 
 @undrawn()
@@ -238,7 +219,7 @@ def rnn_encoder(model: RnnEncoderSection, pieces: int, head: ReadingHead, key: i
     """The recurrent reader a section describes, with a head: :func:`classes`, :func:`tags`, :func:`vectors`."""
     entering = model.d_embedding or model.d_model
     table = parts.TokenEmbedding(pieces, entering, start=0)
-    stack = _recurrent(model, model.layers, entering, 2 if model.two_way else 1)
+    stack = _recurrent(model, model.layers, entering, model.two_way)
     units = model.units or "pieces"
     dropout = model.dropout if units == "pieces" else 0.0
     input = parts.InputEmbedding(table, parts.NoPositions(), dropout, words=_words(model, entering))
@@ -255,11 +236,11 @@ def reader(model: Model, pieces: int, head: ReadingHead, key: int = 0) -> Reader
     return built
 
 
-def _recurrent(model: RnnSection | RnnEncoderSection, layers: int, size_in: int, directions: int) -> parts.Stack:
+def _recurrent(model: RnnSection | RnnEncoderSection, layers: int, size_in: int, two_way: bool) -> parts.Stack:
     """Recurrent layers, of which the first reads vectors of ``size_in``."""
-    cell, size = CELLS[model.cell], model.d_model // directions
+    cell, directions = CELLS[model.cell], 2 if two_way else 1
     sizes = [size_in] + [model.d_model] * (layers - 1)
-    return parts.Stack([cell(entering, size, directions) for entering in sizes], model.dropout)
+    return parts.Stack([cell(entering, model.d_model // directions, directions) for entering in sizes], model.dropout)
 
 
 def encoder_decoder(model: Model, source_pieces: int, target_pieces: int, key: int = 0) -> Transformer | Rnn:
@@ -299,8 +280,7 @@ def outline(model: Model, pieces: int, labels: int, writes: str, target_pieces: 
         return encoder_decoder(model, pieces, pieces if target_pieces is None else target_pieces)
     size = pieces if model.info.reads_pieces else labels
     head = () if model.info.causal or not model.info.reads_pieces else (HEADS[writes](model, labels),)
-    built: nn.Module = BUILDERS[model.family](model, size, *head)
-    return built
+    return BUILDERS[model.family](model, size, *head)
 
 
 def _ready(built: Built, key: int) -> Built:
@@ -347,13 +327,11 @@ class _Stack:
         norm = NORMS[model.norm](model) if normed else None
         return parts.InputEmbedding(table, self.positions, model.dropout, scale, norm=norm)
 
-    def encoder_layers(self, count: int) -> list[parts.EncoderLayer]:
-        return [parts.EncoderLayer(self._attention(), self._feedforward(), self._residuals(2)) for _ in range(count)]
+    def encoder(self, input: parts.InputEmbedding | parts.PatchEmbedding, count: int) -> Encoder:
+        layers = [parts.EncoderLayer(self._attention(), self._feedforward(), self._residuals(2)) for _ in range(count)]
+        return Encoder(input, layers, self.final())
 
-    def decoder_layers(self, count: int) -> list[parts.BaseDecoderLayer]:
-        return [self._decoder_layer() for _ in range(count)]
-
-    def _decoder_layer(self) -> parts.BaseDecoderLayer:
+    def decoder_layer(self) -> parts.BaseDecoderLayer:
         others = self._attention(cross=True), self._feedforward(), self._residuals(3)
         cell = getattr(self.model, "decoder_cell", None)
         if cell is None:
@@ -391,8 +369,7 @@ class _Stack:
     def _feedforward(self) -> parts.FeedForward:
         model = self.model
         if self.without == "feed-forward":
-            nothing: parts.FeedForward = import_name(WITHOUT["feed-forward"])()
-            return nothing
+            return import_name(WITHOUT["feed-forward"])()
         kind, activation = FEEDFORWARDS[model.activation]
         return kind(model.d_model, model.d_ff, activation(), model.feedforward_dropout, model.biases)
 

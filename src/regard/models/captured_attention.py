@@ -167,8 +167,7 @@ def gradient_times_input(model: nn.Module, stack: str, run: Callable[[], Tensor]
     score, entered = _scaled_run(model, [stack], run, 1.0)
     leaf_TD, whole_TD = entered[stack]
     (gradient_TD,) = torch.autograd.grad(score, leaf_TD)
-    share_T: Tensor = (whole_TD * gradient_TD).sum(1)
-    return share_T
+    return (whole_TD * gradient_TD).sum(1)
 
 
 def integrated_gradients(

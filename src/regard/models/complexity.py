@@ -26,12 +26,15 @@ class ModelCosts:
     """Costs of a whole encoder-decoder, in units of one layer at one position.
 
     Args:
+        source_tokens, target_tokens: of a pair of sentences.
         sequential: how many such operations wait for each other while it learns from one pair of sentences, all target
             tokens known (teacher forcing).
         within: the longest of the shortest ways between two source tokens, embedding to encoder output.
         across: the same from a source token to the output at a target token.
     """
 
+    source_tokens: int
+    target_tokens: int
     sequential: Count
     within: Count
     across: Count
@@ -58,7 +61,7 @@ def transformer_costs(model: TransformerSection, n: int, m: int) -> ModelCosts:
     read, write = model.encoder_layers, model.decoder_layers
     writing = _sum(write - 1, (1, "m", m)) if model.decoder_cell else Count(str(write), write)
     sequential, across = Count(f"{read} + {writing.formula}", read + writing.value), Count(f"{read} + 1", read + 1)
-    return ModelCosts(sequential, Count(str(read), read), across)
+    return ModelCosts(n, m, sequential, Count(str(read), read), across)
 
 
 def recurrent_costs(model: RnnSection, n: int, m: int) -> ModelCosts:
@@ -74,7 +77,7 @@ def recurrent_costs(model: RnnSection, n: int, m: int) -> ModelCosts:
     if not attends:  # from the source token farthest from the encoder's end, or ends, to the last target token
         nearer = (1, "⌈n/2⌉", math.ceil(n / 2)) if model.two_way else (1, "n", n)
         across = _sum(read - 1, nearer, (1, "m", m))
-    return ModelCosts(sequential, _sum(read - 1, (1, "n", n)), across)
+    return ModelCosts(n, m, sequential, _sum(read - 1, (1, "n", n)), across)
 
 
 def _sum(constant: int, *terms: tuple[int, str, int]) -> Count:

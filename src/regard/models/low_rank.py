@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import Adapt
-from regard.config.adapter import LORA_B
 from regard.nn.ops import Linear
 from regard.system.errors import RegardError
 
@@ -104,8 +103,3 @@ def _role(name: str) -> str:
     above, _, own = name.rpartition(".")
     kind = above.rpartition(".")[2]
     return own if kind in ("attention", "cross") else kind
-
-
-def scaled(weights: Mapping[str, Tensor], scale: float) -> dict[str, Tensor]:
-    """The weights of a model with factors as an adapter has them: B times α / r."""
-    return {name: one * scale if name.endswith(LORA_B) else one for name, one in weights.items()}

@@ -197,9 +197,9 @@ def meta_model(model: Model, pieces: int, target_pieces: int | None = None) -> n
     An encoder guesses masked words, a recurrent one makes a vector.
     """
     with torch.device("meta"):
-        if model.info.encoder_decoder:
-            return build.encoder_decoder(model, pieces, pieces if target_pieces is None else target_pieces)
-        return build.outline(model, pieces, pieces, "words" if isinstance(model, BertSection) else "nothing")
+        return build.outline(
+            model, pieces, pieces, "words" if isinstance(model, BertSection) else "nothing", target_pieces
+        )
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -24,13 +24,17 @@ class Memory:
     last_BX: Tensor
 
 
-class RnnEncoder(nn.Module):
-    """A recurrence over the source, one- or two-way [Bahdanau15 §3.2]."""
+class Recurrence(nn.Module):
+    """Recurrent layers over embeddings."""
 
     def __init__(self, input: InputEmbedding, stack: Stack) -> None:
         super().__init__()
         self.input = input
         self.stack = stack
+
+
+class RnnEncoder(Recurrence):
+    """A recurrence over the source, one- or two-way [Bahdanau15 §3.2]."""
 
     def forward(self, source: Tokens) -> Memory:
         """The hidden vector of every token, and the last state of every sentence."""
@@ -62,9 +66,9 @@ class RnnDecoder(nn.Module, ABC):
     def forward(self, target: Tokens, memory: Memory, source: Tokens) -> Tensor:
         """``hidden_TD`` for all target positions (teacher forcing)."""
 
-    @abstractmethod
     def first(self, last_NX: Tensor) -> list[Tensor]:
-        """What rows carry before their first token, from the encoder's last states."""
+        """What rows carry before their first token, from the encoder's last states: the states of the layers."""
+        return self.bridge(last_NX)
 
     @abstractmethod
     def advance(
@@ -92,10 +96,6 @@ class PlainDecoder(RnnDecoder):
         hidden_TD, _ = self.stack(x_TD, sequences, self.bridge(memory.last_BX))
         layout = Layout(sequences, source.sequences)
         return self.dropout(self.cross(hidden_TD, self.cross.remember(memory.memory_SD), memory.memory_SD, layout))
-
-    def first(self, last_NX: Tensor) -> list[Tensor]:
-        """The states of the layers."""
-        return self.bridge(last_NX)
 
     def advance(
         self, x_ND: Tensor, carried: list[Tensor], key_SD: Tensor, memory_SD: Tensor, layout: Layout
@@ -127,13 +127,11 @@ class FeedingDecoder(RnnDecoder):
             carried = [state_NX[:live] for state_NX in carried]
             hidden_ND, carried = self.advance(x_ND, carried, key_SD, memory.memory_SD, layouts[live])
             said.append(hidden_ND)
-        hidden_TD = by_time.back(torch.cat(said))
-        return self.dropout(hidden_TD)
+        return self.dropout(by_time.back(torch.cat(said)))
 
     def first(self, last_NX: Tensor) -> list[Tensor]:
         """The states of the layers, and zeros for the attentional vector."""
-        states = self.bridge(last_NX)
-        return [*states, last_NX.new_zeros(len(last_NX), self.stack.size)]
+        return [*super().first(last_NX), last_NX.new_zeros(len(last_NX), self.stack.size)]
 
     def advance(
         self, x_ND: Tensor, carried: list[Tensor], key_SD: Tensor, memory_SD: Tensor, layout: Layout
@@ -158,13 +156,8 @@ class Rnn(EncoderDecoder):
     decoder: RnnDecoder
 
 
-class TextEncoder(nn.Module):
+class TextEncoder(Recurrence):
     """A recurrence over texts, one- or two-way."""
-
-    def __init__(self, input: InputEmbedding, stack: Stack) -> None:
-        super().__init__()
-        self.input = input
-        self.stack = stack
 
     def forward(self, source: Tokens) -> Tensor:
         """``hidden_TD``, the input of a head."""

@@ -32,8 +32,7 @@ class Encoder(nn.Module):
         x_TD = self.input(source.content, sequences.positions_T, sequences.longest, source.segments_T, source.words)
         for layer in self.layers:
             x_TD = layer(x_TD, layout, causal=causal)
-        memory_TD: Tensor = self.final(x_TD)
-        return memory_TD
+        return self.final(x_TD)
 
 
 class Decoder(nn.Module):
@@ -52,8 +51,7 @@ class Decoder(nn.Module):
         layout, cross_layout = Layout(sequences, sequences), Layout(sequences, source.sequences)
         for layer in self.layers:
             x_TD = layer(x_TD, memory_SD, layout, cross_layout)
-        hidden_TD: Tensor = self.final(x_TD)
-        return hidden_TD
+        return self.final(x_TD)
 
 
 class Writer(nn.Module):
@@ -100,8 +98,7 @@ class EncoderDecoder(Writer):
     def forward(self, pairs: Pairs) -> Tensor:
         """``hidden_TD`` of the decoder; times the output table it gives the scores of the next token."""
         memory = self.encoder(pairs.source)
-        hidden_TD: Tensor = self.decoder(pairs.target, memory, pairs.source)
-        return hidden_TD
+        return self.decoder(pairs.target, memory, pairs.source)
 
 
 class Transformer(EncoderDecoder):

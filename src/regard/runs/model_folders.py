@@ -121,13 +121,21 @@ def mean_of_weights(places: Sequence[Path]) -> dict[str, Tensor]:
 
 
 def select_checkpoints(folder: Path, last: int | None = None) -> list[Path]:
-    """The newest ``last`` checkpoints of a run, oldest first; all of them if no number is given."""
+    """The newest ``last`` checkpoints of a run, oldest first; all of them if no number is given.
+
+    Raises:
+        UsageError: there are fewer.
+        RegardError: there is none.
+    """
     if last is not None and last < 1:
         raise UsageError(f"{last} checkpoints cannot be averaged; give 1 or more", Option("last"))
     found = checkpoint.whole(folder / "training" / "checkpoints")
     if not found:
         raise RegardError("has no checkpoints below training/; was it removed?", str(folder))
-    return found if last is None else checkpoint.newest(folder / "training", last)
+    if last is not None and len(found) < last:
+        message = f"{last} checkpoints requested, but there are {len(found)} (training.keep); ask for fewer"
+        raise UsageError(message, str(folder / "training"))
+    return found if last is None else found[-last:]
 
 
 def slim(

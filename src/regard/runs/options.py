@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ from regard.config import (
     recipe_values,
 )
 from regard.models.presets import PRESETS, preset
+from regard.runs.train_options import Inputs, listed
 from regard.system.errors import Option, UsageError, option_name
 from regard.tasks import job_class
 from regard.tasks.protocols import Files
@@ -61,7 +62,30 @@ class RecipeOptions:
     @cached_property
     def merged(self) -> tuple[dict[str, Any], dict[str, Any], str]:
         """The recipe given; that with options and settings laid over; and where the recipe was written."""
-        return _merge_options(self)
+        if isinstance(recipe := self.recipe, Path | str):
+            given, where = recipe_values(Path(recipe)), str(recipe)
+        else:
+            given, where = dict(recipe or {}), "recipe"
+        if self.preset:
+            if self.begun:  # which has its own sizes
+                message = f"names the sizes of a fresh model, but {Option('start_from')} keeps those it has"
+                raise UsageError(f"{message}; leave one out", Option("preset"))
+            _refuse_other_task(self, given)
+        if (task := self.options.get("task")) is not None:
+            check_value("task", task, Option("task"))
+        if given:  # a mistake in the file is reported as the file's
+            recipe_from(_complete({"task": task or Recipe().task, **given}), where)
+        for name, value in self.options.items():
+            if value is not None:
+                check_value(name, value, Option(name.rpartition(".")[2]))
+        families = _families(self, given)
+        for setting in self.settings:
+            _check(setting, families)
+        wished = override(_nest(self.options), self.settings)
+        _refuse_other_text(self, wished)
+        if "text" in self.begun:
+            given = merge(given, {"text": self.begun["text"]})
+        return given, merge(_without_length(given, wished), wished), where
 
 
 def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, object] | None = None) -> Recipe:
@@ -95,8 +119,7 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     same = earlier.get("model.family") == table.get("model", {}).get("family")
     if same and earlier.get("model.positions") == "sinusoidal":  # the table had them once
         table["model"]["positions"] = "sinusoidal"
-    kept = {"model.patch"} if wishes.preset else set()
-    guessed = {name: value for name, value in (seems or {}).items() if name not in kept}
+    guessed = {name: value for name, value in (seems or {}).items() if name != "model.patch" or not wishes.preset}
     fitted = {"model": table["model"]} if start and "model" in table else {}
     sized = merge(table, wishes.begun, fitted, _nest({**wishes.guessed, **guessed}))
     if training.get("schedule") == "noam":
@@ -121,18 +144,18 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     except UsageError:
         recipe_from(whole(given), where)  # a mistake of the file is reported as the file's
         raise
-    sections = {name: fields for name, fields in chosen.items() if isinstance(fields, Mapping)}
-    return _keep_exportable(found, {(section, name) for section, fields in sections.items() for name in fields})
+    return _keep_exportable(found, chosen)
 
 
-def _keep_exportable(recipe: Recipe, chosen: Set[tuple[str, str]]) -> Recipe:
+def _keep_exportable(recipe: Recipe, chosen: Mapping[str, Collection[str]]) -> Recipe:
     """The recipe; without what only Regard reads beside pieces, if the model could be exported but for that.
 
     Args:
         recipe: of the run.
-        chosen: sections and fields that are not the table's; they stay.
+        chosen: sections with the fields that are not the table's; they stay.
     """
-    beside = [one for one in BESIDE if one not in chosen and getattr(getattr(recipe, one[0]), one[1], None)]
+    unasked = [(section, name) for section, name in BESIDE if name not in chosen.get(section, ())]
+    beside = [(section, name) for section, name in unasked if getattr(getattr(recipe, section), name, None)]
     if not beside:
         return recipe
     from regard.runs.convert.layouts import exports
@@ -184,41 +207,6 @@ def task_option(wishes: RecipeOptions) -> str:
     found: str = wishes.merged[1].get("task", Recipe().task)
     check_value("task", found, Option("task"))
     return found
-
-
-def weights_option(wishes: RecipeOptions) -> Sequence[float]:
-    """``data.weights``, known before the data; no table chooses them."""
-    return tuple(wishes.merged[1].get("data", {}).get("weights", ()))
-
-
-def _merge_options(wishes: RecipeOptions) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """The recipe given; that with options and settings laid over; and where the recipe was written."""
-    if isinstance(recipe := wishes.recipe, Path | str):
-        given, where = recipe_values(Path(recipe)), str(recipe)
-    else:
-        given, where = dict(recipe or {}), "recipe"
-    if wishes.preset:
-        if wishes.begun:  # which has its own sizes
-            message = f"names the sizes of a fresh model, but {Option('start_from')} keeps those it has; leave one out"
-            raise UsageError(message, Option("preset"))
-        _refuse_other_task(wishes, given)
-    if (task := wishes.options.get("task")) is not None:
-        check_value("task", task, Option("task"))
-    known = {"task": task or Recipe().task, **given}
-    if given:
-        recipe_from(_complete(known), where)  # a mistake in the file is reported as the file's
-    options = _nest(wishes.options)
-    for name, value in wishes.options.items():
-        if value is not None:
-            check_value(name, value, Option(name.rpartition(".")[2]))
-    families = _families(wishes, given)
-    for setting in wishes.settings:
-        _check(setting, families)
-    wished = override(options, wishes.settings)
-    _refuse_other_text(wishes, wished)
-    if "text" in wishes.begun:
-        given = merge(given, {"text": wishes.begun["text"]})
-    return given, merge(_without_length(given, wished), wished), where
 
 
 def _check(setting: str, families: Sequence[str | None]) -> None:
@@ -344,7 +332,7 @@ def name_of(path: Path | str) -> str:
     return Path(path).name or Path(os.path.abspath(path)).name
 
 
-def named_files(*groups: Sequence[Path | str] | Path | str | None) -> tuple[tuple[str, Path], ...]:
+def named_files(*groups: Inputs) -> tuple[tuple[str, Path], ...]:
     """Files by their names, each once, in order."""
-    several = [[group] if isinstance(group, Path | str) else list(group or ()) for group in groups]
-    return tuple((name_of(path), path) for path in dict.fromkeys(Path(path) for group in several for path in group))
+    paths = dict.fromkeys(Path(path) for group in groups for path in listed(group))
+    return tuple((name_of(path), path) for path in paths)

@@ -107,7 +107,7 @@ class ResolvedSettings:
         fixed = {name: getattr(self, name) for name in names}
         if self.select and recipe.training.select == "auto":
             fixed["select"] = self.select
-        return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
+        return with_training(recipe, **fixed)
 
     @property
     def paths(self) -> ProductPaths:
@@ -129,6 +129,11 @@ class ResolvedSettings:
     def fields(self) -> dict[str, resolved.Plain]:
         """The fields as in ``resolved.toml``."""
         return {f"chosen.{name}": value for name, value in asdict(self).items()}
+
+
+def with_training(recipe: Recipe, **fixed: object) -> Recipe:
+    """The recipe with other values in its section ``training``."""
+    return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
 
 
 def load_settings(training: Path, device: torch.device) -> ResolvedSettings | None:
@@ -241,11 +246,8 @@ def choose(
     if most_threads > 1:
         torch.set_num_threads(_choose_threads(recipe, teach, paths, hooks, most_threads))
     tokens, accumulate = _fit_batch(recipe, teach, paths, device)
-    shards = recipe.training.shards or 1
-    fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
-    teaching = teach(recipe.model_copy(update={"training": fitting}), paths, False)
-    measuring = _Measuring(teaching, training, hooks, group)
-    plan = _plan(measuring)
+    teaching = teach(with_training(recipe, tokens=tokens, accumulate=accumulate), paths, False)
+    plan = _plan(_Measuring(teaching, training, hooks, group))
     chosen = ResolvedSettings(
         steps=plan.steps,
         validate_every=plan.validate_every,
@@ -254,7 +256,7 @@ def choose(
         product=paths.training,
         exact=paths.exact,
         threads=torch.get_num_threads(),
-        shards=shards,
+        shards=recipe.training.shards or 1,
         measured=measured,
         costs=astuple(plan.costs) if plan.costs else None,
         select=plan.select,
@@ -306,7 +308,7 @@ def _choose_threads(recipe: Recipe, teach: Teach, paths: ProductPaths, hooks: Ho
     if recipe.training.product != "auto":
         return 1
     tokens = min(recipe.training.tokens, max(recipe.data.max_tokens, _MOST_TIMED))
-    timed = recipe.model_copy(update={"training": recipe.training.model_copy(update={"tokens": tokens})})
+    timed = with_training(recipe, tokens=tokens)
     teaching = teach(timed, paths, True)
     batch = first_batch(teaching.batches)
     ways = {count: partial(torch.set_num_threads, count) for count in (1, most)}
@@ -323,11 +325,10 @@ def _choose_threads(recipe: Recipe, teach: Teach, paths: ProductPaths, hooks: Ho
 
 def _timing_task(recipe: Recipe, teach: Teach, paths: ProductPaths) -> tuple[Recipe, TrainingTask]:
     """The recipe and the training task by whose step paths are timed: that of a shard, or of fewer tokens."""
-    section = recipe.training
 
     def made(most: int) -> tuple[Recipe, TrainingTask]:
-        tokens = min(section.shard_tokens, max(recipe.data.max_tokens, most))
-        fitting = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
+        tokens = min(recipe.training.shard_tokens, max(recipe.data.max_tokens, most))
+        fitting = with_training(recipe, tokens=tokens, shards=1)
         return fitting, teach(fitting, paths, True)
 
     most = measure.timed_tokens(0)
@@ -341,15 +342,13 @@ def _fit_batch(recipe: Recipe, teach: Teach, paths: ProductPaths, device: torch.
     section = recipe.training
 
     def peak_bytes(tokens: int) -> int | None:
-        smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
-        teaching = teach(smaller, paths, True)
+        teaching = teach(with_training(recipe, tokens=tokens, shards=1), paths, True)
         batch = first_batch(teaching.batches)
         return measure.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
 
-    free, shards = measure.free_memory(device), section.shards or 1
-    least = recipe.data.max_tokens
+    free, least = measure.free_memory(device), recipe.data.max_tokens
     tokens, accumulate = measure.fit_batch_to_memory(section.shard_tokens, section.accumulate, least, peak_bytes, free)
-    return section.tokens if tokens == section.shard_tokens else tokens * shards, accumulate
+    return section.tokens if tokens == section.shard_tokens else tokens * (section.shards or 1), accumulate
 
 
 @dataclass(frozen=True)
@@ -388,66 +387,53 @@ class _Measuring:
 
 def _plan(measuring: _Measuring) -> _Plan:
     """Steps and steps between validations: as the recipe says, open, from its minutes, or from the table by size."""
-    section = measuring.teaching.task.recipe.training
-    if section.steps is not None:
-        return _Plan(section.steps, section.validate_every or validation_interval(section.steps))
-    if section.minutes is None and section.patience is not None:
-        return _Plan(None, section.validate_every or validation_interval(None))
-    measuring.hooks.reporter.on_event("measuring how fast this machine is")
-    if section.minutes is not None:
-        return _of_minutes(section.minutes, measuring)
-    return _of_table(measuring)
+    section, tell = measuring.teaching.task.recipe.training, measuring.hooks.reporter.on_event
+    if section.steps is not None or (section.minutes is None and section.patience is not None):
+        return _Plan(section.steps, validation_interval(section))
+    tell("measuring how fast this machine is")
+    return _of_table(measuring, tell) if section.minutes is None else _of_minutes(section.minutes, measuring, tell)
 
 
-def _of_minutes(minutes: float, measuring: _Measuring) -> _Plan:
+def _of_minutes(minutes: float, measuring: _Measuring, tell: Callable[[str], None]) -> _Plan:
     """As many steps as fit, including the measured ones if a run of that length makes the same, else without."""
     recipe = measuring.teaching.task.recipe
-    section = recipe.training
     found, made = measuring.measure(recipe, budget.MEASURING * 60 * minutes)
     without = replace(found, final=measuring.teaching.final_seconds(found.loss, found.text))
     costs = replace(without, spent=without.spent - sum(step.seconds for step in made.made))
-    kept = _same_steps(made, recipe, length := budget.length(minutes, costs, section))
+    length = budget.length(minutes, costs, recipe.training)
+    kept = _same_steps(made, with_training(recipe, steps=length.steps, validate_every=length.validate_every))
     if kept is None:
-        costs, length = without, budget.length(minutes, without, section)
+        costs, length = without, budget.length(minutes, without, recipe.training)
     if warning := budget.poor(minutes, costs, length):
-        measuring.hooks.reporter.on_event(warning)
+        tell(warning)
     return _Plan(length.steps, length.validate_every, costs, length.select, kept)
 
 
-def _of_table(measuring: _Measuring) -> _Plan:
+def _of_table(measuring: _Measuring, tell: Callable[[str], None]) -> _Plan:
     """As many steps as the default passes over the data; reports the predicted duration."""
-    teaching, epochs = measuring.teaching, measuring.teaching.epochs
-    recipe = teaching.task.recipe
-    section = recipe.training
-    batches = teaching.batches.batches_per_epoch / (section.shards or 1)
-    steps = max(1, round(epochs * batches / section.accumulate))
-    length = budget.Length(steps, section.validate_every or validation_interval(steps))
-    known = _of(recipe, length)
+    teaching, recipe = measuring.teaching, measuring.teaching.task.recipe
+    batches = teaching.batches.batches_per_epoch / (recipe.training.shards or 1)
+    steps = max(1, round(teaching.epochs * batches / recipe.training.accumulate))
+    every = validation_interval(with_training(recipe, steps=steps).training)
+    known = with_training(recipe, steps=steps, validate_every=every)
     undisturbed = first_event(known.training) - 1
     most = undisturbed if _ENOUGH <= undisturbed < measure.MOST else measure.MOST
     costs, made = measuring.measure(known, _PATIENCE, most)
-    expected = steps * costs.step + steps / length.validate_every * (costs.loss + costs.text) / 2
+    expected = steps * costs.step + steps / every * (costs.loss + costs.text) / 2
     time = counted(round(expected / 60), "minute") if expected < 5400 else f"{expected / 3600:.1f} hours"
-    measuring.hooks.reporter.on_event(
-        f"{counted(steps, 'step')} ({counted(epochs, 'pass', 'passes')} over the data) will take about {time}"
-    )
-    return _Plan(steps, length.validate_every, kept=_same_steps(made, recipe, length))
+    passes = counted(teaching.epochs, "pass", "passes")
+    tell(f"{counted(steps, 'step')} ({passes} over the data) will take about {time}")
+    return _Plan(steps, every, kept=_same_steps(made, known))
 
 
-def _of(recipe: Recipe, length: budget.Length) -> Recipe:
-    fixed = {"steps": length.steps, "validate_every": length.validate_every}
-    return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
-
-
-def _same_steps(made: MeasuredSteps, recipe: Recipe, length: budget.Length) -> MeasuredSteps | None:
-    """Steps that were measured, if a run of this length makes the very same, with nothing to do in between."""
-    known = _of(recipe, length)
-    return made if len(made.made) < first_event(known.training) and made.exact(known) else None
+def _same_steps(made: MeasuredSteps, recipe: Recipe) -> MeasuredSteps | None:
+    """Steps that were measured, if a run of this recipe makes the very same, with nothing to do in between."""
+    return made if len(made.made) < first_event(recipe.training) and made.exact(recipe) else None
 
 
 def first_event(section: Training) -> int:
     """The first step after which a run of n steps validates, saves, keeps weights or is re-planned."""
     assert section.steps is not None
-    every = section.validate_every or validation_interval(section.steps)
+    every = validation_interval(section)
     review = [budget.midway(section.steps)] if section.minutes is not None else []
     return min(section.steps, every, section.save_every or every, *snapshot_steps(section.steps), *review)

@@ -46,7 +46,6 @@ class ResultsFile:
             values is discarded.
         tell: receives messages for the user.
         files: all file operations go through it.
-        now: the time in seconds.
 
     Raises:
         RegardError: it cannot be written, another process is at it, or something else lies where its parts would.
@@ -58,13 +57,12 @@ class ResultsFile:
         about: Mapping[str, object],
         tell: Callable[[str], None] = lambda text: None,
         files: Files | None = None,
-        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path, self.partial = path, path.with_name(f"{path.name}.partial")
         self.texts = 0
-        self._about, self._tell, self._files, self._now = about, tell, files or Files(), now
+        self._about, self._tell, self._files = about, tell, files or Files()
         self._size, self._given, self._found = 0, hashlib.sha256(), hashlib.sha256()
-        self._finished, self._last = False, now()
+        self._finished, self._last = False, time.monotonic()
 
     def __enter__(self) -> ResultsFile:
         with report_errors(self.path):
@@ -119,12 +117,12 @@ class ResultsFile:
             self._found.update(content)
             self._size += len(content)
             self.texts += len(texts)
-            if self._now() - self._last >= EVERY:
+            if time.monotonic() - self._last >= EVERY:
                 self.save()
 
     def save(self) -> None:
         """Sync the results to disk, and record that in the log."""
-        self._last = self._now()
+        self._last = time.monotonic()
         if self.texts == (self._log.saves[-1].texts if self._log.saves else 0):
             return
         self._files.before("fsync", self.partial)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from regard.data.corpora.corpus import Progress
 from regard.data.prepare.folder import DataMismatch, discard
@@ -26,9 +25,10 @@ from regard.runs.plan import (
     load_settings,
     processor,
     shards_of,
+    with_training,
 )
 from regard.runs.workers.group import WorkerGroup, plain, torchrun_process, worker_group
-from regard.runs.workers.processes import useful_processes
+from regard.runs.workers.processes import torch_threads, useful_processes
 from regard.system import VERSION
 from regard.system.errors import Damaged, Option, RegardError, UsageError
 from regard.system.processor import keep_pages, usable_cores
@@ -193,13 +193,9 @@ class Machine:
             return 1
         return self.processes or useful_processes(shards, CORE_TRIES)
 
-    def preparing_processes(self) -> int:
-        """How many processes read and prepare the data."""
-        return self._preparing
-
     @cached_property
-    def _preparing(self) -> int:
-        """Measured once, though asked for in each pass."""
+    def preparing_processes(self) -> int:
+        """How many processes read and prepare the data; measured once, though asked for in each pass."""
         return self.processes or useful_processes(usable_cores(), CORE_TRIES)
 
 
@@ -233,73 +229,59 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
         RegardError: the model does not fit into memory, the data cannot be used, or the folder is in other use.
     """
     recipe, told = work.job.recipe, work.hooks.reporter.on_event
-    refuse_too_large(recipe.model, _maker(work, (FEWEST, FEWEST)), work.machine.device)
-    if resume == "never" or not (work.output / "training").exists():  # else the run knows its shards
-        shards = shards_of(recipe, work.machine.device, work.machine.threads)
-        work.machine.threads_for(shards, None)
-        work.machine.refuse_division(shards)
+    machine, training = work.machine, work.output / "training"
+    refuse_too_large(recipe.model, partial(work.job.task.build, recipe, (FEWEST, FEWEST)), machine.device)
+    if resume == "never" or not training.exists():  # else the run knows its shards
+        shards = shards_of(recipe, machine.device, machine.threads)
+        machine.threads_for(shards, None)
+        machine.refuse_division(shards)
     more = {name: value for name, value in work.job.more().items() if not name.startswith("fingerprint.")}
     with claim_output(work.output, {**resolved.recipe_fields(recipe), **more}, resume, allow, told) as action:
         if action is Action.FINISHED and _complete(work.output):
-            if (work.output / "training" / "data").exists():  # a finished run of other data is refused
-                prepare_data(work.job, work.output / "training", told)
+            if (training / "data").exists():  # a finished run of other data is refused
+                prepare_data(work.job, training, told)
             manifest.settle(work.output, work.hooks.files)  # killed at its very last file operation
             told(f"{work.output} is finished already; nothing to do")
             if work.inputs.licence:
                 told("a licence changes nothing of a finished run's card")
         else:
             learn(work, allow)
-    return load(work.output, str(work.machine.device))
-
-
-def _maker(work: TrainingRun, sizes: tuple[int, int]) -> Callable[[], nn.Module]:
-    return lambda: work.job.task.build(work.job.recipe, sizes)
+    return load(work.output, str(machine.device))
 
 
 def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     """Prepare data, resolve settings, train to the end; the caller holds the output folder's lock."""
     keep_pages()
-    training, told = work.output / "training", work.hooks.reporter.on_event
-    told(exports(work.job.recipe, begun.vocabularies.source if (begun := work.job.pretrained) else None).line)
-    earlier = load_settings(training, work.machine.device)
-    chosen = earlier.override(work.job.recipe, work.machine.threads) if earlier else None
-    shards = chosen.shards if chosen else shards_of(work.job.recipe, work.machine.device, work.machine.threads)
-    threads = work.machine.threads_for(shards, chosen.threads if chosen else None)
-    work.machine.refuse_division(shards)
-    prepared = prepare_data(work.job, training, told, work.machine.preparing_processes)
+    training, told, job, machine = work.output / "training", work.hooks.reporter.on_event, work.job, work.machine
+    recipe, begun = job.recipe, job.pretrained
+    told(exports(recipe, begun.vocabularies.source if begun else None).line)
+    earlier = load_settings(training, machine.device)
+    chosen = earlier.override(recipe, machine.threads) if earlier else None
+    shards = chosen.shards if chosen else shards_of(recipe, machine.device, machine.threads)
+    threads = machine.threads_for(shards, chosen.threads if chosen else None)
+    machine.refuse_division(shards)
+    prepared = prepare_data(job, training, told, lambda: machine.preparing_processes)
     for line in model_writer.left_out(prepared):
         told(line)
-    running = work.job.recipe.info.learns_from == "documents" or work.job.recipe.text_to_text.spans
+    running = recipe.info.learns_from == "documents" or recipe.text_to_text.spans
     for line in prepared.mended if running else ():  # else the check said it
         told(line)
-    assets = work.job.assets(prepared)
-    wanted = work.job.recipe.text.extend_vocabulary
+    assets, wanted = job.assets(prepared), recipe.text.extend_vocabulary
     if begun and wanted and (few := _fewer_pieces(wanted, begun.vocabularies.sizes, assets.sizes)):
         told(few)
-    if odd := odd_label(work.job.recipe.task, work.job.recipe.classification.kind, getattr(assets, "labels", ())):
+    if odd := odd_label(recipe.task, recipe.classification.kind, getattr(assets, "labels", ())):
         told(f"the label {odd[0]} {odd[1]}: a model that has it cannot be exported")
-    refuse_too_large(work.job.recipe.model, _maker(work, assets.sizes), work.machine.device)
-    free = shards == 1 and work.machine.threads is None and work.machine.device.type == "cpu"
+    refuse_too_large(recipe.model, partial(job.task.build, recipe, assets.sizes), machine.device)
+    free = shards == 1 and machine.threads is None and machine.device.type == "cpu"
     most = torch.get_num_threads() if free else 1  # where more than one, it is measured whether they are worth it
     with torch_threads(threads):
-        with worker_group(shards, work.machine.processes_for(shards), told, WORKER) as group:
+        with worker_group(shards, machine.processes_for(shards), told, WORKER) as group:
             costs, saver, seconds = _learn_together(work, prepared, chosen, shards, group, allow, most)
         began = work.hooks.clock()
         saver.end(told, work.hooks.should_stop, seconds)
     final = work.hooks.clock() - began
     if costs and (took := time_summary(saver.recipe.training.minutes, costs.spent, seconds, final)):
         told(took)
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Within, torch computes with so many threads; a program that trains has its own number again afterwards."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _learn_together(
@@ -314,9 +296,9 @@ def _learn_together(
     """Resolve settings and train to the end, while the other processes do the same; what was measured, and seconds."""
     training, device, job = work.output / "training", work.machine.device, work.job
     kept = None
-    whole = work.job.recipe.training.model_copy(update={"shards": shards})
-    begun = work.job.recipe.model_copy(update={"training": whole})
-    start_from = str(job.pretrained.folder) if job.pretrained else None
+    begun = with_training(job.recipe, shards=shards)
+    begun_from = job.pretrained.folder if job.pretrained else None
+    start_from = str(begun_from) if begun_from else None
     made_by = f"{type(job).__module__}:{type(job).__qualname__}"
     group.say("prepare", recipe=plain(begun), job=made_by, start_from=start_from, training=str(training.absolute()))
     teach = Teacher(job, prepared, device)
@@ -327,7 +309,6 @@ def _learn_together(
     teaching = teach(recipe, chosen.paths)
     group.world.agree(fingerprints(teaching, device))
     fixed, made = _fix(work, chosen, teaching, allow)
-    begun_from = job.pretrained.folder if job.pretrained else None
     saver = ModelFolderWriter(work.output, teaching, work.hooks.files, made, begun_from)
     saver.begin(work.hooks.reporter.on_event)
     hooks = replace(
@@ -358,18 +339,15 @@ def _fix(
 
     Also what is known of its making, which decides nothing.
     """
-    training = work.output / "training"
-    fields = {**chosen.fields(), **fingerprints(teaching, work.machine.device), **work.job.more()}
+    training, device, told = work.output / "training", work.machine.device, work.hooks.reporter.on_event
+    fields = {**chosen.fields(), **fingerprints(teaching, device), **work.job.more()}
     before = resolved.read_fields(training) if (training / resolved.NAME).exists() else {}
     if before:
         held = {name: fields[name] for name in fields if name not in LENGTH}
-        resolved.check(
-            {"chosen.exact": chosen.exact, "chosen.shards": 1, **before}, held, allow, work.hooks.reporter.on_event
-        )
+        resolved.check({"chosen.exact": chosen.exact, "chosen.shards": 1, **before}, held, allow, told)
     whole = {**resolved.recipe_fields(work.job.recipe), **fields}
     whole = {name: value for name, value in whole.items() if value is not None}
-    now = Provenance((), (f"{VERSION}, torch {torch.__version__}",), (processor(work.machine.device),))
-    told = work.hooks.reporter.on_event
+    now = Provenance((), (f"{VERSION}, torch {torch.__version__}",), (processor(device),))
     made = provenance.record(training, work.inputs, now, before, work.hooks.files, told)
     resolved.write(training, whole, work.hooks.files)
     return whole, made

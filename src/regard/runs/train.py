@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,6 @@ from regard.runs.options import (
     recipe_from_options,
     shell_line,
     task_option,
-    weights_option,
 )
 from regard.runs.run import Machine, TrainingRun, run
 from regard.runs.train_options import TrainOptions, listed, taking
@@ -45,6 +44,8 @@ from regard.training.trainer import Hooks
 
 UNNAMED = ("resume", "reporter", "quiet", "should_stop", "job_class")
 """Arguments that do not belong to the command on the card."""
+DATA = ("source", "target", "pairs", "train", "valid_source", "valid_target", "valid", "alignment")
+"""Arguments that name data files."""
 LONGEST_LICENCE = 200
 """Characters."""
 CHECKING = "checking the data"
@@ -95,15 +96,8 @@ def train(asked: TrainOptions) -> Any:
         "seed": asked.seed,
         "data.weights": tuple(asked.weights) or None,
     }
-    files = InputFiles(
-        *(listed(asked.train), asked.valid, asked.columns),
-        source=listed(asked.source),
-        target=listed(asked.target),
-        pairs=listed(asked.pairs),
-        valid_source=listed(asked.valid_source),
-        valid_target=listed(asked.valid_target),
-        alignment=listed(asked.alignment),
-    )
+    several: dict[str, Any] = {name: listed(getattr(asked, name)) for name in DATA if name != "valid"}
+    files = InputFiles(valid=asked.valid, columns=asked.columns, **several)
     output, guessed, earlier = Path(asked.output), languages(files.source, files.target), None
     with suppress(RegardError, OSError):  # where there is no run, or none that can be read, which is said later
         earlier = resolved.read_fields(output / "training") if asked.resume != "never" else None
@@ -126,7 +120,8 @@ def train(asked: TrainOptions) -> Any:
         if begun:
             _refuse_another(begun, info)
             begun_values = begun.values(word, bool(section.rank))
-            wishes = replace(wishes, begun=begun_values, guessed={**begun.languages, **_known(guessed)})
+            known = {name: code for name, code in guessed.items() if code}  # the languages that the files name
+            wishes = replace(wishes, begun=begun_values, guessed={**begun.languages, **known})
         _refuse_adapting(begun, info, section)
         if wishes.merged[1].get("text", {}).get("extend_vocabulary"):
             _refuse_extending(begun, info)
@@ -134,7 +129,7 @@ def train(asked: TrainOptions) -> Any:
         if info.learns_from != "pairs":
             others = ("source", "target", "pairs", "valid_source", "alignment")
             _refuse_elsewhere(asked, others, f"task = {word} takes {Option('train')}")
-            if weights_option(wishes):
+            if chosen.get("data", {}).get("weights"):
                 message = f"is for translation alone; task = {word} draws from all files by size"
                 raise UsageError(message, Option("weights") if asked.weights else "data.weights")
         refuse_unusable(output, asked.resume)
@@ -142,22 +137,16 @@ def train(asked: TrainOptions) -> Any:
             for note in language_notes(wishes):
                 shown.on_event(note)
         shown.on_event(CHECKING)
-        files = replace(files, begun=begun, processes=machine.preparing_processes)
+        files = replace(files, begun=begun, processes=lambda: machine.preparing_processes)
         job_class, made_by = asked.job_class or tasks.job_class(word), partial(recipe_from_options, wishes)
         job = job_class.of_files(files, made_by, shown.on_event, asked.despite_check)
         hooks = Hooks(shown, asked.should_stop, track=asked.tensorboard)
-        places = ("source", "target", "pairs", "train", "valid_source", "valid_target", "valid", "alignment")
-        data = named_files(*(getattr(asked, name) for name in places))
+        data = named_files(*(getattr(asked, name) for name in DATA))
         if begun:
             data += ((f"{name_of(begun.folder)}/model.safetensors", begun.folder / "model.safetensors"),)
         arguments = {name: value for name, value in vars(asked).items() if name not in UNNAMED}
         inputs = RunInputs(shell_line("train", arguments), data, licence)
         return run(TrainingRun(output, job, machine, hooks, inputs), asked.resume, allow)
-
-
-def _known(guessed: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The languages that the files name."""
-    return {name: code for name, code in guessed.items() if code}
 
 
 def _refuse_another(begun: Pretrained, info: TaskInfo) -> None:

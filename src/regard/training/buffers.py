@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -74,21 +73,8 @@ class SharedBarrier:
             allow_cores(self._allowed - earlier)
 
 
-class Buffers(Protocol):
-    """What a process computes with: the weights, and the gradient of its own shards."""
-
-    weights: Tensor
-    gradients: Tensor
-
-    def reduce(self) -> Tensor:
-        """The sum of all processes' gradients, for the part that this process updates."""
-
-    def publish(self) -> None:
-        """Give the others the own part of the weights, and take theirs."""
-
-
-def buffers_for(world: World, weights: Tensor) -> Buffers:
-    """The buffers of this process, the weights filled in; every process has the same."""
+def buffers_for(world: World, weights: Tensor) -> PrivateBuffers | SharedBuffers:
+    """What this process computes with, the weights filled in: they, and the gradient of its own shards."""
     if world.size > 1 and world.local:
         with _shared_file((1 + world.size) * weights.nbytes + PLACE * world.size, world) as file:
             if file is not None:

@@ -8,7 +8,6 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -92,30 +91,38 @@ def measure(
     def is_over(share: float) -> bool:
         return hooks.clock() - began >= share * limit
 
-    section = recipe.training
-    optimiser = FlatOptimiser(objective.model, section, world)
-    known = section if section.steps is not None else section.model_copy(update={"steps": _OPEN})
-    updates = Updates(objective, optimiser, recipe, schedule(known, recipe.model.d_model))
-    objective.model.train()
+    section, updates = recipe.training, _updates(objective, recipe, world)
     steps, made = read_steps(feed, Position(), world, section.accumulate), list[MeasuredStep]()
     while world.lead(lambda: len(made) < _FEWEST or (len(made) < most and not is_over(_STEPS))):
         started = hooks.clock()
         made.append(make(updates, len(made) + 1, next(steps), started, hooks.clock))
         hooks.reporter.on_measure(len(made) / most)
-    if not optimiser.finite():
+    if not updates.optimiser.finite():
         raise divergence_error("the weights are not finite", len(made))
-    kept = MeasuredSteps(made, optimiser)
+    kept = MeasuredSteps(made, updates.optimiser)
     if not world.leads:
         return Costs(0.0, 0.0, 0.0, 0.0, 0.0), kept
-    text = loss = _Trial(is_over, _LOSS, hooks.clock).seconds(objective, False)
+    text = loss = _trial_seconds(objective, False, is_over, hooks.clock)
     if section.select != "loss" or section.minutes is not None:  # the final scores may need it
-        text += _Trial(is_over, _TEXT, hooks.clock).seconds(objective, True, _TIMES * loss)
+        text += _trial_seconds(objective, True, is_over, hooks.clock, _TIMES * loss)
     saving = hooks.clock()
-    _discarded_save(kept, folder, hooks)
+    contents = {"weights.safetensors": store.chunks(kept.weights), "optimiser.safetensors": store.chunks(kept.moments)}
+    try:
+        checkpoint.write_folder(folder / _PLACE, contents, hooks.files)
+    finally:
+        _sweep(folder, hooks.files)
     save = hooks.clock() - saving
     seconds = [step.seconds for step in made]
     counted = seconds[min(_COLD, len(made) // 2) :]
     return Costs(sum(counted) / len(counted), loss, text, save, hooks.clock() - began), kept
+
+
+def _updates(objective: Objective, recipe: Recipe, world: World = ALONE) -> Updates:
+    """What makes the first updates of a model, which is then in training mode."""
+    section = recipe.training.model_copy(update={"steps": recipe.training.steps or _OPEN})
+    optimiser = FlatOptimiser(objective.model, section, world)
+    objective.model.train()
+    return Updates(objective, optimiser, recipe, schedule(section, recipe.model.d_model))
 
 
 def timed_tokens(parameters: int) -> int:
@@ -148,10 +155,7 @@ def time_ways(
         hooks: the reporter.
         clock: seconds; of the processor where a step has one thread, so that other programs do not count.
     """
-    section = recipe.training.model_copy(update={"steps": recipe.training.steps or _OPEN})
-    optimiser = FlatOptimiser(objective.model, section)
-    updates = Updates(objective, optimiser, recipe, schedule(section, recipe.model.d_model))
-    objective.model.train()
+    updates = _updates(objective, recipe)
 
     def seconds_in(way: Way) -> float:
         ways[way]()
@@ -218,58 +222,49 @@ class _Enough(Exception):
     """A trial has gone on long enough to know how long all of it takes, or there is no time to begin it."""
 
 
-@dataclass
-class _Trial:
-    """Times a part of a validation and ends it when its time is used up, after at least two pieces.
+def _trial_seconds(
+    objective: Objective,
+    generate: bool,
+    spent: Callable[[float], bool],
+    clock: Callable[[], float],
+    otherwise: float = 0.0,
+) -> float:
+    """How long a part of a validation takes, which is ended when its time is used up, after at least two pieces.
 
     Args:
+        objective: whose validation.
+        generate: the part in which text is generated; else that of the loss.
         spent: whether a share of the whole time is used up.
-        share: after which the part is to end.
         clock: the time in seconds.
+        otherwise: the seconds where there is no time at all; none where there is nothing to do.
     """
+    points: list[tuple[float, float]] = []
 
-    spent: Callable[[float], bool]
-    share: float
-    clock: Callable[[], float]
-    points: list[tuple[float, float]] = field(default_factory=list)
-
-    def seconds(self, objective: Objective, generate: bool, otherwise: float = 0.0) -> float:
-        """How long all of it takes: none where there is nothing to do, ``otherwise`` where there is no time at all."""
-        began = self.clock()
-        objective.model.eval()
-        try:
-            with torch.no_grad():
-                objective.trial(generate, lambda share: self._record_share(share, generate))
-        except _Enough:
-            return self._all(began) if self.points else otherwise
-        finally:
-            objective.model.train()
-        return self.clock() - began if self.points else 0.0
-
-    def _record_share(self, share: float, generate: bool) -> None:
+    def record(share: float) -> None:
         if not share:
-            if self.spent(1.0):
+            if spent(1.0):
                 raise _Enough
             return
-        self.points.append((self.clock(), share))
+        points.append((clock(), share))
         written = generate and share >= 1  # longer output of an untrained model does not count
-        if written or (len(self.points) > 1 and self.spent(self.share)):
+        if written or (len(points) > 1 and spent(_TEXT if generate else _LOSS)):
             raise _Enough
 
-    def _all(self, began: float) -> float:
-        """Extrapolate from the shares after the first, which includes start-up."""
-        (first, share), (last, done) = self.points[0], self.points[-1]
+    began = clock()
+    objective.model.eval()
+    try:
+        with torch.no_grad():
+            objective.trial(generate, record)
+    except _Enough:
+        if not points:
+            return otherwise
+        (first, share), (last, done) = points[0], points[-1]
         if done == share:
             return (last - began) / done
-        return first - began + (1 - share) * (last - first) / (done - share)
-
-
-def _discarded_save(kept: MeasuredSteps, folder: Path, hooks: Hooks) -> None:
-    contents = {"weights.safetensors": store.chunks(kept.weights), "optimiser.safetensors": store.chunks(kept.moments)}
-    try:
-        checkpoint.write_folder(folder / _PLACE, contents, hooks.files)
+        return first - began + (1 - share) * (last - first) / (done - share)  # the first share includes start-up
     finally:
-        _sweep(folder, hooks.files)
+        objective.model.train()
+    return clock() - began if points else 0.0
 
 
 def _sweep(folder: Path, files: Files) -> None:

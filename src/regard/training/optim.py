@@ -33,44 +33,12 @@ _ALIGN = 16
 """Every parameter starts at a multiple of this many numbers (64 bytes of fp32), as freshly allocated ones do."""
 
 
-def noam(factor: float, d_model: int, warmup: int) -> Schedule:
-    """``factor · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)`` [Vaswani17 §5.3, eq. 3]."""
-    return lambda step: factor * d_model**-0.5 * min(step**-0.5, step * max(warmup, 1) ** -1.5)
-
-
-def inverse_square_root(peak: float, warmup: int) -> Schedule:
-    """Linear to ``peak`` at the end of the warm-up, then ``peak · sqrt(warmup / step)``."""
-    return lambda step: peak * min(step / max(warmup, 1), math.sqrt(max(warmup, 1) / step))
-
-
-def cosine(peak: float, warmup: int, steps: int) -> Schedule:
-    """Linear to ``peak``, then half a cosine to zero at exactly the last step."""
-    return lambda step: (
-        peak * _warm(step, warmup) * 0.5 * (1.0 + math.cos(math.pi * _decay_progress(step, warmup, steps)))
-    )
-
-
-def linear(peak: float, warmup: int, steps: int) -> Schedule:
-    """Linear to ``peak``, then linear to zero at exactly the last step."""
-    return lambda step: peak * _warm(step, warmup) * (1.0 - _decay_progress(step, warmup, steps))
-
-
-def stretch(rate: Schedule, at: int, planned: int, steps: int) -> Schedule:
-    """A schedule up to step ``at``; what it still has to go to ``planned`` it goes slower or faster, to ``steps``."""
-    return lambda step: rate(step if step <= at else at + (step - at) * (planned - at) / (steps - at))
-
-
-def _warm(step: float, warmup: int) -> float:
-    return min(1.0, step / warmup) if warmup else 1.0
-
-
-def _decay_progress(step: float, warmup: int, steps: int) -> float:
-    """The completed share of the decay: 0 during warmup, 1 from the last step on."""
-    return min(1.0, max(0, step - warmup) / max(1, steps - warmup))
-
-
 def schedule(section: Training, d_model: int, review: Replanning | None = None) -> Schedule:
     """The schedule a recipe names; its warm-up is never more than a tenth of the steps, where they are known.
+
+    ``noam`` is ``rate · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)`` [Vaswani17 §5.3, eq. 3]. The others rise to
+    ``rate`` in a line, and then fall: as ``rate · sqrt(warmup / step)``, or by half a cosine or a line to zero at
+    exactly the last step.
 
     Args:
         section: of the recipe, its steps as planned first.
@@ -80,15 +48,25 @@ def schedule(section: Training, d_model: int, review: Replanning | None = None) 
     Raises:
         UsageError: the schedule ends at the last step, but the number of steps is not known.
     """
-    warmup = section.warmup if section.steps is None else min(section.warmup, section.steps // 10)
+    peak, steps = section.rate, section.steps
+    warmup = section.warmup if steps is None else min(section.warmup, steps // 10)
     if section.schedule == "noam":
-        return noam(section.rate, d_model, warmup)
+        return lambda step: peak * d_model**-0.5 * min(step**-0.5, step * max(warmup, 1) ** -1.5)
     if section.schedule == "inverse_square_root":
-        return inverse_square_root(section.rate, warmup)
-    if section.steps is None:
+        return lambda step: peak * min(step / max(warmup, 1), math.sqrt(max(warmup, 1) / step))
+    if steps is None:
         raise UsageError(f"{section.schedule} schedules end at the last step: give steps or minutes", "training.steps")
-    end = {"cosine": cosine, "linear": linear}[section.schedule](section.rate, warmup, section.steps)
-    return stretch(end, review.at, review.planned, review.steps) if review else end
+
+    def rate(step: float) -> float:
+        if review and step > review.at:  # what is left of the plan is gone through slower or faster
+            step = review.at + (step - review.at) * (review.planned - review.at) / (review.steps - review.at)
+        warm = min(1.0, step / warmup) if warmup else 1.0
+        fallen = min(1.0, max(0, step - warmup) / max(1, steps - warmup))
+        if section.schedule == "cosine":
+            return peak * warm * 0.5 * (1.0 + math.cos(math.pi * fallen))
+        return peak * warm * (1.0 - fallen)
+
+    return rate
 
 
 @dataclass(frozen=True)
@@ -195,6 +173,10 @@ class FlatOptimiser:
     def _view(self, flat: torch.Tensor, name: str) -> torch.Tensor:
         parameter, start = self.parameters[name], self._starts[name]
         return flat[start : start + parameter.numel()].view(parameter.shape)
+
+    def _views(self, flat: torch.Tensor, prefix: str = "") -> dict[str, torch.Tensor]:
+        """The parts of a whole buffer by the parameters that they belong to."""
+        return {f"{prefix}{name}": self._view(flat, name) for name in self.parameters}
 
     def _use_gradients(self, flat: torch.Tensor) -> None:
         """Let the backward pass add to this buffer."""
@@ -305,16 +287,12 @@ class FlatOptimiser:
     def moments_by_name(self) -> dict[str, torch.Tensor]:
         """Adam's first and second moments by parameter, from all processes, and the number of updates."""
         first, second = self.world.whole(self.first), self.world.whole(self.second)
-        moments = {f"first.{name}": self._view(first, name) for name in self.parameters}
-        moments |= {f"second.{name}": self._view(second, name) for name in self.parameters}
+        moments = self._views(first, "first.") | self._views(second, "second.")
         return {**moments, "updates": torch.tensor(self.updates)}
 
     def averages_by_name(self) -> dict[str, torch.Tensor]:
         """The averaged weights by parameter, from all processes; none where averaging is off."""
-        if self.averages is None:
-            return {}
-        averages = self.world.whole(self.averages)
-        return {name: self._view(averages, name) for name in self.parameters}
+        return {} if self.averages is None else self._views(self.world.whole(self.averages))
 
     def restore(self, weights: Tensors, moments: Tensors, averages: Tensors) -> None:
         """Restore the state that was saved by name, bit for bit.
@@ -325,13 +303,12 @@ class FlatOptimiser:
         _copy(weights, self.weights_by_name())
         self.world.wait()
         first, second = self._room(self.first), self._room(self.second)
-        places = {f"first.{name}": self._view(first, name) for name in self.parameters}
-        places |= {f"second.{name}": self._view(second, name) for name in self.parameters}
+        places = self._views(first, "first.") | self._views(second, "second.")
         _copy(moments, {**places, "updates": torch.tensor(0)})
         self.first.copy_(self.world.own(first))
         self.second.copy_(self.world.own(second))
         averaged = None if self.averages is None else self._room(self.averages)
-        _copy(averages, {} if averaged is None else {name: self._view(averaged, name) for name in self.parameters})
+        _copy(averages, {} if averaged is None else self._views(averaged))
         if self.averages is not None and averaged is not None:
             self.averages.copy_(self.world.own(averaged))
         self.updates = int(moments["updates"])

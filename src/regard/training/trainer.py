@@ -99,7 +99,7 @@ class Run:
         self.first = self.last = section
         if hooks.review:
             self.follow(hooks.review)
-        self.validate_every = section.validate_every or validation_interval(self.first.steps)
+        self.validate_every = validation_interval(self.first)
         self.save_every = section.save_every or self.validate_every
         if world.leads:
             for inner in (folder, folder / "checkpoints", folder / "snapshots"):
@@ -136,9 +136,11 @@ class Run:
         self.log.write("event", self.progress.step, text=text)
 
 
-def validation_interval(steps: int | None) -> int:
-    """Steps between validations where the recipe leaves them open: a twentieth of the run, a short run's hundred."""
-    return 1000 if steps is None else max(1, steps // 20, min(steps, 100))
+def validation_interval(section: Training) -> int:
+    """Steps between validations; where the recipe leaves them open a twentieth of the run, a short run's hundred."""
+    if section.validate_every or section.steps is None:
+        return section.validate_every or 1000
+    return max(1, section.steps // 20, min(section.steps, 100))
 
 
 def fit(
@@ -191,7 +193,7 @@ def run_steps(run: Run) -> None:
     while not run.progress.finished:
         check_stop(run)
         made = make(run.updates, run.progress.step + 1, next(steps), clock(), clock)
-        run.stop = made.stop
+        run.stop = made.update.stop
         count(run, made)
         due = run.progress.step % run.validate_every == 0 or run.progress.step == run.section.steps
         best = validate(run) if due else False
@@ -231,9 +233,9 @@ def count(run: Run, made: MeasuredStep) -> None:
         loss=update.loss,
         nll=update.nll,
         rate=update.rate,
-        tokens=made.tokens,
-        tokens_per_second=made.tokens / max(made.seconds, 1e-9),
-        fill=made.tokens / made.room,
+        tokens=update.tokens,
+        tokens_per_second=update.tokens / max(made.seconds, 1e-9),
+        fill=update.tokens / update.room,
         norm=update.norm,
         skipped=not update.applied,
         norms=update.norms,
@@ -263,8 +265,8 @@ def validate(run: Run) -> bool:
         if not math.isfinite(validation.loss):
             raise divergence_error("the loss of the validation is not finite", progress.step)
         best = progress.judge(validation, section)
-        if best:
-            best = best if run.world.lead(partial(save_best_model, run, best, validation)) else None
+        if best and not run.world.lead(partial(save_best_model, run, best, validation)):
+            best = None
     progress.count(best)
     progress.finished = progress.over(section.steps, section.patience)
     values = {"loss": validation.loss, **validation.scores}

@@ -36,21 +36,11 @@ class Update:
     applied: bool
     """False where the loss, the gradient or a buffer was not finite: weights and buffers are then as before."""
     norms: dict[str, float] | None
-
-
-@dataclass(frozen=True)
-class StepSums:
-    """Sums over a whole step, of all its shards."""
-
-    loss: float
-    nll: float
-    count: float
     tokens: int
     room: int
-    norm: float
-    """Of the gradient."""
-    stop: bool
-    """Whether a process was asked to stop."""
+    """Of its batches: tokens at most."""
+    stop: bool = False
+    """Whether a process was asked to stop while it was made."""
 
 
 def never() -> bool:
@@ -69,7 +59,7 @@ class Updates:
     should_stop: Callable[[], bool] = never
     """Asked in every step of several processes, so that all of them know of it."""
 
-    def make(self, step: int, batches: Sequence[Batch]) -> tuple[Update, StepSums]:
+    def make(self, step: int, batches: Sequence[Batch]) -> Update:
         """Gradient of all batches over the count of the whole step, clipped, applied if finite.
 
         Args:
@@ -77,22 +67,27 @@ class Updates:
             batches: those of the shards of this process, as many for each.
         """
         buffers = {name: tensor.clone() for name, tensor in self.optimiser.buffers.items()}
-        found = self._gradient(step, batches, buffers)
-        norm, loss, nll = found.norm / found.count, found.loss / found.count, found.nll / found.count
+        loss, nll, units, tokens, room, stop, square = self._gradient(step, batches, buffers)
+        count = max(units, 1.0)
+        norm, loss, nll = math.sqrt(square) / count, loss / count, nll / count
         norms = None
         if step % _NORMS_EVERY == 0:
-            norms = {layer: value / found.count for layer, value in self.optimiser.norms().items()}
+            norms = {layer: value / count for layer, value in self.optimiser.norms().items()}
         applied = math.isfinite(norm) and math.isfinite(loss) and self.optimiser.buffers_finite()
         if applied:
             clip = self.recipe.training.clip
             clipping = clip / norm if clip and norm > clip else 1.0
-            self.optimiser.update(self.rate(step), clipping / found.count)
+            self.optimiser.update(self.rate(step), clipping / count)
         else:
             self.optimiser.restore_buffers(buffers)
-        return Update(loss, nll, self.rate(step), norm, applied, norms), found
+        return Update(loss, nll, self.rate(step), norm, applied, norms, round(tokens), round(room), stop > 0)
 
-    def _gradient(self, step: int, batches: Sequence[Batch], buffers: Tensors) -> StepSums:
-        """Compute the gradients of the shards of this process, and exchange them and what is summed beside them."""
+    def _gradient(self, step: int, batches: Sequence[Batch], buffers: Tensors) -> list[float]:
+        """Compute the gradients of the shards of this process, and exchange them and what is summed beside them.
+
+        Returns:
+            The :data:`_SUMS` of all shards, and the square of the gradient's norm.
+        """
         optimiser, world = self.optimiser, self.optimiser.world
         each = len(batches) // len(world.mine)
         sums, averages = [], []
@@ -108,8 +103,7 @@ class Updates:
         total = tree_sum(world.rows(torch.stack(rows)))
         if self.optimiser.buffers and world.shards > 1:
             optimiser.set_buffers(total[_SUMS:-1] / world.shards)
-        loss, nll, count, tokens, room, stop, square = torch.cat([total[:_SUMS], total[-1:]]).tolist()
-        return StepSums(loss, nll, max(count, 1.0), round(tokens), round(room), math.sqrt(square), stop > 0)
+        return torch.cat([total[:_SUMS], total[-1:]]).tolist()
 
     def _shard(self, step: int, first: int, batches: Sequence[Batch]) -> torch.Tensor:
         """Accumulate the gradient of a shard; its sums of loss, negative log-likelihood, counts, tokens and room.
@@ -136,26 +130,21 @@ class MeasuredStep:
 
     Args:
         update: what it was.
-        tokens, room: of its batches, real and at most.
         position: of the next batch.
         seconds: its duration.
-        stop: a process was asked to stop while it was made.
     """
 
     update: Update
-    tokens: int
-    room: int
     position: Position
     seconds: float
-    stop: bool = False
 
 
 def make(
     updates: Updates, step: int, given: Sequence[tuple[Batch, Position]], began: float, clock: Callable[[], float]
 ) -> MeasuredStep:
     """Make a step of these batches, each with the position of the next step; its time counts from ``began``."""
-    update, sums = updates.make(step, [batch for batch, _ in given])
-    return MeasuredStep(update, sums.tokens, sums.room, given[-1][1], clock() - began, sums.stop)
+    update = updates.make(step, [batch for batch, _ in given])
+    return MeasuredStep(update, given[-1][1], clock() - began)
 
 
 def first_batch(feed: BatchSource) -> Batch:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 
-from regard.models.complexity import Count
+from regard.models.complexity import Count, ModelCosts
 from regard.runs.compare import results
 from regard.runs.compare.compare import append
 from regard.runs.compare.report import STUDENT, ComparisonReport, estimate, format_fraction, page
@@ -18,7 +18,6 @@ from regard.runs.compare.results import (
     Result,
     ScoreCurve,
     ScoreSummary,
-    Shape,
     at,
     common,
     length,
@@ -133,7 +132,7 @@ def test_length_is_in_characters_where_there_are_no_spaces() -> None:
     assert [length("ein alter  Mann ", "de"), length("一个 老人", "zh-CN"), length("", "de")] == [3, 4, 0]
 
 
-SHAPE = Shape(14, 15, Count("n + m", 29), Count("n", 14), Count("2", 2))
+SHAPE = ModelCosts(14, 15, Count("n + m", 29), Count("n", 14), Count("2", 2))
 
 
 def scored(bleu: float) -> ScoreSummary:

@@ -14,7 +14,7 @@ from regard.config import FORMAT, checksum
 from regard.models import store
 from regard.system.errors import Damaged, NoValidCheckpoint, RegardError, UsageError
 from regard.training.checkpoints import checkpoint, manifest
-from regard.training.checkpoints.checkpoint import Checkpoints, newest, verified_state, weights, whole, write_folder
+from regard.training.checkpoints.checkpoint import Checkpoints, verified_state, weights, whole, write_folder
 from tests.refusals import refused
 from tests.training.toy import Fast, Play, recipe
 
@@ -215,14 +215,11 @@ def test_a_newer_format_is_refused_with_a_short_sentence(tmp_path, written):
 def test_averaged_weights_are_taken_where_a_checkpoint_has_them_and_what_does_not_fit_is_said(tmp_path):
     play = Play(tmp_path / "m", recipe(steps=15, ema=0.5))
     play.fit()
-    training = play.output / "training"
-    (place,) = newest(training, 1)
+    place = whole(play.output / "training" / "checkpoints")[-1]
     averages, raw = (checkpoint.load(place / f"{name}.safetensors") for name in ("ema", "weights"))
     found = weights(place)
     assert torch.equal(found["norm.bias"], averages["norm.bias"])
     assert torch.equal(found["seen"], raw["seen"])
-    with refused(UsageError, "training", "4", "3"):
-        newest(training, 4)
     with refused(UsageError, "absent"):
         weights(tmp_path / "absent")
     (tmp_path / "x").write_bytes(b"nonsense")

@@ -85,7 +85,10 @@ class GptStepper:
         """Append one token to each row; the answer is the distribution of the next."""
         self._slide(state)
         count, longest = len(tokens_N), int(state.lengths_N.max(initial=0)) + 1
-        self._make_room(state, longest)
+        if longest > state.pasts[0].stride:
+            state.pasts = [past.grow(past.rows, 2 * past.stride) for past in state.pasts]
+        if longest > state.read_NS.shape[1]:
+            state.read_NS = _wider(state.read_NS, 2 * longest)
         state.read_NS[np.arange(count), state.lengths_N] = tokens_N
         lengths_N = torch.from_numpy(state.lengths_N).to(self.device)
         stride = state.pasts[0].stride
@@ -139,12 +142,6 @@ class GptStepper:
         x_TD = decoder.input(torch.from_numpy(ids).to(self.device), sequences.positions_T, sequences.longest)
         for layer, past in zip(decoder.layers, state.pasts, strict=True):
             x_TD = layer.prefill(x_TD, past, places_T, layout)  # type: ignore[operator]
-
-    def _make_room(self, state: GptState, longest: int) -> None:
-        if longest > state.pasts[0].stride:
-            state.pasts = [past.grow(past.rows, 2 * past.stride) for past in state.pasts]
-        if longest > state.read_NS.shape[1]:
-            state.read_NS = _wider(state.read_NS, 2 * longest)
 
 
 def _wider(read_NS: Ids, width: int) -> Ids:

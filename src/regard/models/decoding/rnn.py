@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.models.decoding.next_token import NextTokenScores
-from regard.models.inputs import Tokens
+from regard.models.decoding.transformer import EncoderDecoderStepper
 from regard.models.rnn import Rnn
 from regard.nn import Layout, Sequences, hooks
 
@@ -38,34 +38,19 @@ class RnnState:
     layout: Layout
 
 
-class RnnStepper:
-    """One token a row at a time, for search.
-
-    Args:
-        weights: also hand out the weights of attention with each answer, if the model attends.
-    """
+class RnnStepper(EncoderDecoderStepper[Rnn]):
+    """One token a row at a time, for search."""
 
     model_class: ClassVar[type[Rnn]] = Rnn
-
-    def __init__(self, model: Rnn, device: torch.device | str = "cpu", *, weights: bool = False) -> None:
-        self.model = model
-        self.device = torch.device(device)
-        self.weights = weights
-
-    def with_weights(self) -> RnnStepper:
-        """The same, with weights."""
-        return RnnStepper(self.model, self.device, weights=True)
 
     @torch.inference_mode()
     def start(self, sources: Sequence[NDArray[np.int64]]) -> RnnState:
         """Encode sentences (ids with ``</s>``) and open one row for each."""
-        sequences = Sequences.end_to_end([len(source) for source in sources], self.device)
-        ids_T = torch.from_numpy(np.concatenate(sources)).to(self.device)
-        memory = self.model.encoder(Tokens(ids_T, sequences))
-        sentence_N = np.arange(len(sources))
-        decoder = self.model.decoder
+        source = self.tokens(sources)
+        memory = self.model.encoder(source)
+        sentence_N, decoder = np.arange(len(sources)), self.model.decoder
         key_SD = decoder.cross.remember(memory.memory_SD)
-        layout = self._layout(sentence_N, sequences)
+        layout = self.cross_layout(sentence_N, source.sequences)
         return RnnState(decoder.first(memory.last_BX), sentence_N, key_SD, memory.memory_SD, layout)
 
     @torch.inference_mode()
@@ -79,7 +64,7 @@ class RnnStepper:
             sentence_N,
             torch.cat([state.key_SD, new.key_SD]),
             torch.cat([state.memory_SD, new.memory_SD]),
-            self._layout(sentence_N, Sequences.end_to_end(lengths, self.device)),
+            self.cross_layout(sentence_N, Sequences.end_to_end(lengths, self.device)),
         )
 
     @torch.inference_mode()
@@ -107,9 +92,5 @@ class RnnStepper:
         new = Sequences.end_to_end(old.lengths_B[kept].tolist(), self.device)
         kept_S = old.grid_BL[kept][old.real_BL[kept]]
         return RnnState(
-            carried, sentence_N, state.key_SD[kept_S], state.memory_SD[kept_S], self._layout(sentence_N, new)
+            carried, sentence_N, state.key_SD[kept_S], state.memory_SD[kept_S], self.cross_layout(sentence_N, new)
         )
-
-    def _layout(self, sentence_N: NDArray[np.int64], memory: Sequences) -> Layout:
-        rows_B = np.bincount(sentence_N, minlength=memory.count)
-        return Layout(Sequences.end_to_end(rows_B.tolist(), self.device), memory)

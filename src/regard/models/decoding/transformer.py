@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import torch
@@ -13,9 +13,10 @@ from torch import Tensor
 
 from regard.models.decoding.next_token import NextTokenScores
 from regard.models.inputs import Tokens
-from regard.models.transformer import Transformer
+from regard.models.transformer import EncoderDecoder, Transformer
 from regard.nn import KVCache, Layout, Sequences, hooks
 
+M = TypeVar("M", bound=EncoderDecoder)
 ROOM = 32
 """Tokens a row's arena has room for at first; it doubles when they are used."""
 
@@ -39,31 +40,44 @@ class TransformerState:
     memory_lengths_B: NDArray[np.int64]
 
 
-class TransformerStepper:
-    """One token a row at a time, for search.
+class EncoderDecoderStepper(Generic[M]):
+    """What is alike in the steps of encoder-decoders.
 
     Args:
-        weights: also hand out the cross-attention weights of all layers with each answer.
+        weights: also hand out the cross-attention weights of all layers with each answer, if the model attends.
     """
 
-    model_class: ClassVar[type[Transformer]] = Transformer
-
-    def __init__(self, model: Transformer, device: torch.device | str = "cpu", *, weights: bool = False) -> None:
+    def __init__(self, model: M, device: torch.device | str = "cpu", *, weights: bool = False) -> None:
         self.model = model
         self.device = torch.device(device)
         self.weights = weights
 
-    def with_weights(self) -> TransformerStepper:
+    def with_weights(self) -> Self:
         """The same, with weights."""
-        return TransformerStepper(self.model, self.device, weights=True)
+        return type(self)(self.model, self.device, weights=True)
+
+    def tokens(self, sources: Sequence[NDArray[np.int64]]) -> Tokens:
+        """Sentences (ids with ``</s>``) as the encoder reads them."""
+        sequences = Sequences.end_to_end([len(source) for source in sources], self.device)
+        ids_T = torch.from_numpy(np.concatenate(sources)).to(self.device)
+        return Tokens(ids_T, sequences)
+
+    def cross_layout(self, sentence_N: NDArray[np.int64], memory: Sequences) -> Layout:
+        """Each sentence's rows, side by side, with its memory."""
+        rows_B = np.bincount(sentence_N, minlength=memory.count)
+        return Layout(Sequences.end_to_end(rows_B.tolist(), self.device), memory)
+
+
+class TransformerStepper(EncoderDecoderStepper[Transformer]):
+    """One token a row at a time, for search."""
+
+    model_class: ClassVar[type[Transformer]] = Transformer
 
     @torch.inference_mode()
     def start(self, sources: Sequence[NDArray[np.int64]]) -> TransformerState:
         """Encode sentences (ids with ``</s>``) and open one row for each."""
-        lengths = [len(source) for source in sources]
-        sequences = Sequences.end_to_end(lengths, self.device)
-        ids_T = torch.from_numpy(np.concatenate(sources)).to(self.device)
-        memory_SD = self.model.encoder(Tokens(ids_T, sequences))
+        source = self.tokens(sources)
+        sequences, memory_SD = source.sequences, self.model.encoder(source)
         places_T = sequences.positions_T + sequences.rows_T * sequences.longest
         memories, pasts = [], []
         for layer in self.model.decoder.layers:
@@ -72,8 +86,8 @@ class TransformerStepper:
             memory.write(places_T, key_SHK, value_SHU)
             memories.append(memory)
             pasts.append(layer.cache(memory, len(sources), ROOM))  # type: ignore[operator]
-        rows = np.arange(len(sources))
-        return TransformerState(np.zeros(len(sources), np.int64), rows, pasts, memories, np.asarray(lengths, np.int64))
+        rows, lengths_B = np.arange(len(sources)), np.array([len(source) for source in sources], np.int64)
+        return TransformerState(np.zeros(len(sources), np.int64), rows, pasts, memories, lengths_B)
 
     @torch.inference_mode()
     def admit(self, state: TransformerState, sources: Sequence[NDArray[np.int64]]) -> TransformerState:
@@ -114,16 +128,13 @@ class TransformerStepper:
         """New row *i* continues old row ``rows_M[i]``; a sentence without rows is dropped."""
         longest = int(state.lengths_N[rows_M].max(initial=1))  # a recurrence has a state before the first token
         sentence_M = state.sentence_N[rows_M]
-        if not (len(rows_M) <= len(state.lengths_N) and np.array_equal(rows_M, np.arange(len(rows_M)))):
+        if not np.array_equal(rows_M, np.arange(len(rows_M))):
             rows = torch.from_numpy(rows_M).to(self.device)
             state.pasts = [past.select(rows, longest) for past in state.pasts]
         state.lengths_N = state.lengths_N[rows_M]
         begins_M = np.diff(sentence_M, prepend=-1) != 0
         state.sentence_N = begins_M.cumsum() - 1
-        return self._keep(state, sentence_M[begins_M])
-
-    def _keep(self, state: TransformerState, kept_B: NDArray[np.int64]) -> TransformerState:
-        """The memories of these sentences in this order, that of their rows; the others are forgotten."""
+        kept_B = sentence_M[begins_M]  # the memories of the other sentences are forgotten
         state.memory_lengths_B = state.memory_lengths_B[kept_B]
         if not np.array_equal(kept_B, np.arange(len(kept_B))):
             longest = int(state.memory_lengths_B.max(initial=0))
@@ -135,10 +146,9 @@ class TransformerStepper:
         """Each row's query with the row's own past; each sentence's rows, side by side, with its memory."""
         past = Sequences.rows(lengths_N + 1, longest, state.pasts[0].stride)
         layout = Layout(Sequences.new_tokens(lengths_N), past)
-        rows_B = np.bincount(state.sentence_N, minlength=len(state.memory_lengths_B))
         memory_lengths_B = torch.from_numpy(state.memory_lengths_B).to(self.device)
         memory = Sequences.rows(memory_lengths_B, int(state.memory_lengths_B.max(initial=0)), state.memories[0].stride)
-        return layout, Layout(Sequences.end_to_end(rows_B.tolist(), self.device), memory)
+        return layout, self.cross_layout(state.sentence_N, memory)
 
 
 def concat_caches(first: KVCache, first_rows: int, second: KVCache, second_rows: int) -> KVCache:

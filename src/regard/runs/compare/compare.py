@@ -17,9 +17,9 @@ from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.pairs import Subset, open_corpora
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.folder import PreparedPairs
-from regard.models.complexity import costs
+from regard.models.complexity import ModelCosts, costs
 from regard.runs.compare import results as comparison_results
-from regard.runs.compare.results import Result, ScoreSummary, Shape
+from regard.runs.compare.results import Result, ScoreSummary
 from regard.runs.options import (
     RecipeOptions,
     languages,
@@ -111,25 +111,20 @@ class Run:
 
 @dataclass(frozen=True)
 class CorpusSplit:
-    """What all runs read: corpora to learn from, to validate on (or a part of the former), and to score in the end."""
+    """What all runs read: corpora to learn from, to validate on (or a part of the former), and to score in the end.
+
+    Args:
+        learned, validation, test: the corpora.
+        scanned: those that are learned from and validated on.
+    """
 
     learned: Sequence[Corpus[TextPair]]
-    validation: Corpus[TextPair] | None = None
-    test: Corpus[TextPair] | None = None
-    scanned: DataScan[PairScan] | None = None
-
-    def scan(self, tell: Callable[[str], None], despite_check: bool) -> tuple[CorpusSplit, int]:
-        """Read and check it all once; itself with the scans, and the number of training pairs.
-
-        Raises:
-            RegardError: something in the data would spoil the models, or cannot be read.
-        """
-        scanned, pairs = scan_pairs(self.learned, [self.validation] if self.validation else [], tell, despite_check)
-        return replace(self, scanned=scanned), pairs
+    validation: Corpus[TextPair] | None
+    test: Corpus[TextPair] | None
+    scanned: DataScan[PairScan]
 
     def fingerprints(self) -> dict[str, str]:
         """Of each, by name."""
-        assert self.scanned is not None
         found = {"data.learned": self.scanned.fingerprint}
         found["data.validation"] = self.scanned.validation_fingerprint or "split"
         if self.test is None:
@@ -140,7 +135,6 @@ class CorpusSplit:
 
     def share(self, one: Run) -> DataScan[PairScan]:
         """The training and validation data of a run."""
-        assert self.scanned is not None
         if one.share == 1:
             return self.scanned
         subsets = [Subset(corpus, one.share, one.seed) for corpus in self.learned]
@@ -234,14 +228,13 @@ class Comparison:
         return comparison_results.quality(sources, said, references, (text.source_language, text.target_language))
 
 
-def shape(task: Translation, pairs: Sequence[TextPair]) -> Shape:
+def shape(task: Translation, pairs: Sequence[TextPair]) -> ModelCosts:
     """What a model is by formula, for sentences of mean length, each with its ``</s>`` [Vaswani17 §4]."""
     vocabularies = task.vocabularies
     sources = vocabularies.source.ids_batch([source for source, _ in pairs])
     targets = vocabularies.target.ids_batch([target for _, target in pairs])
     n, m = (round(1 + sum(map(len, ids)) / len(pairs)) for ids in (sources, targets))
-    found = costs(task.recipe.model, n, m)
-    return Shape(n, m, found.sequential, found.within, found.across)
+    return costs(task.recipe.model, n, m)
 
 
 def append(path: Path, result: Result) -> None:
@@ -302,11 +295,10 @@ def compare(
     refuse_unlike({name: recipe_from_options(wish, 1) for (name, _), wish in wishes.items()})  # before any data is read
     refuse_pipes([*texts.sources, *texts.targets, *(texts.valid or ()), *(texts.test or ())])
     valid, test = (open_corpora([two[0]], [two[1]])[0] if two else None for two in (texts.valid, texts.test))
-    read = CorpusSplit(open_corpora(texts.sources, texts.targets), valid, test)
-    machine = Machine(choose_device(device), threads)
+    learned, machine = open_corpora(texts.sources, texts.targets), Machine(choose_device(device), threads)
     told(CHECKING)
-    read, pairs = read.scan(told, despite_check)
-    if find_directions(read.learned, [], recipe_from_options(next(iter(wishes.values())), 1).text, None)[0]:
+    scanned, pairs = scan_pairs(learned, [valid] if valid else [], told, despite_check)
+    if find_directions(learned, [], recipe_from_options(next(iter(wishes.values())), 1).text, None)[0]:
         message = "translators of one direction are compared, but these files are of several; leave the others out"
         raise UsageError(message, Option("source"))
     runs = [  # so ordered that there is soon something to compare: seed by seed, share by share
@@ -324,6 +316,7 @@ def compare(
     asked |= {"minutes": budget.minutes, "steps": budget.steps, "seeds": budget.seeds, "fraction": budget.shares}
     command = shell_line("compare", {**asked, "output": output, "threads": threads, "device": device}, recipes)
     inputs = RunInputs(command, named_files(texts.sources, texts.targets, texts.valid))
+    read = CorpusSplit(learned, valid, test, scanned)
     ready = Comparison(output, read, machine, Hooks(reporter, should_stop), read.fingerprints(), inputs)
     done = ready.known_results(runs)
     for one in runs:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from regard.models.complexity import Count
+from regard.models.complexity import ModelCosts
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.metrics.bleu import TranslationScores, score
@@ -77,17 +77,6 @@ class ScoreSummary:
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Size and cost of a model by formula [Vaswani17 §4], for validation sentences of mean length."""
-
-    source_tokens: int
-    target_tokens: int
-    sequential: Count
-    within: Count
-    across: Count
-
-
-@dataclass(frozen=True)
 class Result:
     """A run: who it was, what it rests on, how it went, how good it is.
 
@@ -96,7 +85,7 @@ class Result:
         recipe: its recipe's name; ``seed``, ``share``: of the data.
         rests: everything it rests on, by name; a run of other values is another run.
         course: read off its log.
-        shape: by formula.
+        shape: size and cost of the model by formula [Vaswani17 §4], for validation sentences of mean length.
         valid, test: scores of the model that was kept.
         failed: why there is no model, if there is none.
     """
@@ -107,7 +96,7 @@ class Result:
     share: float
     rests: Mapping[str, object]
     course: ScoreCurve
-    shape: Shape | None = None
+    shape: ModelCosts | None = None
     valid: ScoreSummary | None = None
     test: ScoreSummary | None = None
     failed: str | None = None
@@ -137,7 +126,7 @@ def read_results(path: Path) -> dict[str, Result]:
             continue  # cut off while it was written: the run is scored again
         try:
             result = _RESULT.validate_python(json.loads(line))
-        except (ValueError, ValidationError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             where = str(error).splitlines()[0]
             raise RegardError(f"is no result of a comparison: {where}", f"{path}:{number}") from None
         found[result.run] = result

@@ -18,7 +18,7 @@ from regard.models.ablation import Ablations, Head
 from regard.models.captured_attention import evaluating, pass_over, weights_of
 from regard.models.transformer import Transformer
 from regard.runs.demo.grammar import Pair, words_of_tokens
-from regard.runs.demo.grammar.scores import Shares, cross_shares, encoder_shares, mean_shares, over_words
+from regard.runs.demo.grammar.scores import Shares, cross_shares, encoder_shares, mean_shares, over_words, pronoun_of
 from regard.system.errors import RegardError, Stopped
 from regard.tasks.translation.translator import Translation
 from regard.text.counts import agreeing, counted
@@ -123,26 +123,23 @@ class PronounPredictions:
     def __init__(self, model: Translation, pairs: Sequence[Pair]) -> None:
         if not pairs or not isinstance(model.model, Transformer):
             raise RegardError("needs a Transformer and sentences with a pronoun that tells", "model")
-        self.model, self.network, self.pairs = model, model.model, pairs
+        self.model, self.network = model, model.model
         both = model.vocabularies
         targets = both.target.encode_batch([pair.target for pair in pairs])
         sources = both.source.encode_batch([pair.source for pair in pairs])
+        pronouns = [pronoun_of(pair) for pair in pairs]
         places = [
-            words_of_tokens(found.offsets, found.text).index(pair.pronoun.target_word) if pair.pronoun else -1
-            for found, pair in zip(targets, pairs, strict=True)
+            words_of_tokens(found.offsets, found.text).index(one.target_word)
+            for found, one in zip(targets, pronouns, strict=True)
         ]
         written = [[both.target.start, *found.ids[:place]] for found, place in zip(targets, places, strict=True)]
         ends = torch.tensor([len(ids) for ids in written]).cumsum(0) - 1
         self._run = pass_over(self.network, [[*found.ids, both.source.end] for found in sources], written)
         self._ends_B = ends.to(self.network.output.weight.device)
-        said = [
-            (pair.pronoun.antecedent_gender, found.ids[place])
-            for pair, found, place in zip(pairs, targets, places, strict=True)
-            if pair.pronoun
-        ]
-        self.genders = [gender for gender, _ in said]
+        self.genders = [one.antecedent_gender for one in pronouns]
         self.commonest = max(Counter(self.genders).values())
         """How many are right if it is always the commonest pronoun."""
+        said = [(gender, found.ids[place]) for gender, found, place in zip(self.genders, targets, places, strict=True)]
         self._forms = {gender: id for (gender, id), _ in reversed(Counter(said).most_common())}
 
     @torch.inference_mode()

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.nn.dropout import reseed
-from regard.runs.run import torch_threads
+from regard.runs.workers.processes import torch_threads
 from regard.system.keys import generator, key
 from regard.tasks.training.own_model import fit
 from regard.training.log import Reporter

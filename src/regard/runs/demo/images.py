@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.runs.demo.convolution import CNN_STEPS, Labelled, ReceptiveField, receptive_fields, train_cnn
+from regard.runs.demo.convolution import CNN_STEPS, LARGEST, Labelled, ReceptiveField, receptive_fields, train_cnn
 from regard.runs.demo.translation import put
 from regard.runs.train import train
 from regard.system.errors import Stopped
@@ -26,7 +26,6 @@ from regard.training.log import Reporter
 
 SIDE = 32
 """Pixels of an image's side."""
-LARGEST = 255
 HALF = SIDE // 2
 
 _DRAWN = """

@@ -156,8 +156,7 @@ def _words(side: Packed, ids_T: Ids, forms: list[Form]) -> NDArray[np.bool_]:
         whole_T[:-1] &= form.before_V[ids_T[1:]]
         whole_T[1:] &= first_T[1:] | form.behind_V[ids_T[:-1]]
         found_T |= whole_T
-    result: NDArray[np.bool_] = found_T & (inside_T[:-1].cumsum() > 0)
-    return result
+    return found_T & (inside_T[:-1].cumsum() > 0)
 
 
 def _sentences(side: Packed, places_E: Ids) -> Ids:

@@ -112,20 +112,13 @@ def demonstrate(
     reporter = reporter or Reporter()
     reporter.on_event("generating the corpus")
     made = corpus(TRAIN, VALID, TEST, seed)
-    model = teacher(made, output, seed, steps, threads, reporter, should_stop)(output=output / "model", recipe=RECIPE)
+    teach = teacher(made, output, seed, steps, threads=threads, reporter=reporter, should_stop=should_stop)
+    model = teach(output=output / "model", recipe=RECIPE)
     reporter.on_event("translating the test sentences, and switching every head off in turn")
     return evaluate_demonstration(made, model, should_stop)
 
 
-def teacher(
-    made: Corpus,
-    output: Path,
-    seed: int,
-    steps: int | None,
-    threads: int | None,
-    reporter: Reporter,
-    should_stop: Callable[[], bool],
-) -> Callable[..., Translation]:
+def teacher(made: Corpus, output: Path, seed: int, steps: int | None, **options: Any) -> Callable[..., Translation]:
     """What trains a model on the corpus, given its folder and recipe; arguments as of :func:`demonstrate`."""
     done = 0
     with suppress(RegardError):  # the steps that it was trained for before
@@ -135,11 +128,9 @@ def teacher(
         **write(made, output / "corpus"),
         seed=seed,
         steps=steps or max(STEPS, done),
-        threads=threads,
-        reporter=reporter,
-        should_stop=should_stop,
         allow_mismatch=["training.steps"],
         job_class=DemonstrationJob,
+        **options,
     )
 
 

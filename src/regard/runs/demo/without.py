@@ -18,12 +18,12 @@ import torch
 from pydantic import Field, TypeAdapter
 from torch import Tensor
 
-from regard.config import FORMAT, checksum
+from regard.config import FORMAT, checksum, merge
 from regard.models.captured_attention import weights_of
 from regard.runs.demo import NAME
 from regard.runs.demo import translation as demonstration
 from regard.runs.demo.grammar import Corpus, Pair, corpus
-from regard.runs.demo.translation import RECIPE, DemoScores, quality, sentences_that_decide
+from regard.runs.demo.translation import RECIPE, DemoScores, quality, sentences_that_decide, teacher
 from regard.system import disk
 from regard.system.errors import Diverged, RegardError, Stopped
 from regard.tasks.translation.translator import Translation
@@ -134,7 +134,7 @@ def demonstrate_without(
     reporter = reporter or Reporter()
     reporter.on_event("generating the corpus")
     made = corpus(demonstration.TRAIN, demonstration.VALID, demonstration.TEST, seed)
-    teach = demonstration.teacher(made, output, seed, steps, threads, reporter, should_stop)
+    teach = teacher(made, output, seed, steps, threads=threads, reporter=reporter, should_stop=should_stop)
     path = output / NAME
     found = {} if (known := read(path)) is None else dict(known.models)
     for name, change in ((WHOLE, {}), (idea, ABSENT[idea])):
@@ -142,7 +142,7 @@ def demonstrate_without(
         if name != WHOLE:
             reporter.on_event(f"the same without {name}")
         try:
-            model, diverged = teach(output=folder, recipe=changed(change, training)), None
+            model, diverged = teach(output=folder, recipe=merge(RECIPE, {"model": change, "training": training})), None
         except Diverged as error:
             if name == WHOLE:
                 raise
@@ -158,11 +158,6 @@ def demonstrate_without(
     return Comparison(sources, references, {name: found[name] for name in (WHOLE, idea)})
 
 
-def changed(model: Mapping[str, object], training: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """The demonstration's recipe with other fields of two sections."""
-    return {**RECIPE, "model": {**RECIPE["model"], **model}, "training": {**RECIPE["training"], **training}}
-
-
 def measure(folder: Path, model: Translation | None, made: Corpus, seed: int, diverged: str | None = None) -> Measured:
     """What the log of a training says, and what its model does.
 
@@ -172,11 +167,12 @@ def measure(folder: Path, model: Translation | None, made: Corpus, seed: int, di
         diverged: why the training ended early.
     """
     log = [json.loads(line) for line in disk.content(folder / "training" / "metrics.jsonl", kind="log").splitlines()]
-    rows = {line["step"]: line["norms"] for line in log if line["kind"] == "step" and finite(line.get("norms"))}
+    steps = [line for line in log if line["kind"] == "step"]
+    rows = {line["step"]: norms for line in steps if (norms := line.get("norms")) and None not in norms.values()}
     layers = list(next(iter(rows.values()), {}))
     told = Measured(
         seed,
-        max((line["step"] for line in log if line["kind"] == "step"), default=0),
+        max((line["step"] for line in steps), default=0),
         next(line["parameters"] for line in log if line["kind"] == "start"),
         [(line["step"], line["loss"]) for line in log if line["kind"] == "valid" and line["loss"] is not None],
         layers,
@@ -194,11 +190,6 @@ def measure(folder: Path, model: Translation | None, made: Corpus, seed: int, di
         entropy=entropies(model, made.test[:SENTENCES], seed),
         written=tuple(written[tested:]),
     )
-
-
-def finite(norms: Mapping[str, float | None] | None) -> bool:
-    """Whether a step's gradient was measured, and all of it was finite, which the log says by numbers."""
-    return norms is not None and norms != {} and None not in norms.values()
 
 
 def to_show(made: Corpus) -> list[Pair]:
@@ -262,7 +253,8 @@ def lines(found: Comparison) -> list[str]:
     rows.append(("parameters", [f"{one.parameters:,}" for one in both]))
     rows.append(("test sentences exactly right", [one.scores and f"{one.scores.exact:.1%}" for one in both]))
     rows.append(("BLEU", [one.scores and f"{one.scores.bleu:.1f}" for one in both]))
-    rows.append(("pronouns right", [one.scores and _pronouns(one.scores) for one in both]))
+    pronouns = [one.scores and one.scores.pronoun for one in both]
+    rows.append(("pronouns right", [some and f"{some.correct:,} of {some.total:,}" for some in pronouns]))
     rows.append(("validation loss, nats a token", [one.curve and f"{one.best:.3f}" for one in both]))
     rows += [row for place in sorted({0, len(whole.norms) - 1}) for row in _norms(*both, place)]
     rows += _entropies(*both)
@@ -279,10 +271,6 @@ def lines(found: Comparison) -> list[str]:
 
 
 Row = tuple[str, list[Any]]
-
-
-def _pronouns(scores: DemoScores) -> str:
-    return f"{scores.pronoun.correct:,} of {scores.pronoun.total:,}"
 
 
 def _norms(whole: Measured, without: Measured, place: int) -> Iterator[Row]:

@@ -31,7 +31,7 @@ from torch.distributed.rendezvous import rendezvous
 from regard.config import Recipe
 from regard.system.errors import UsageError
 from regard.system.threads import interruptible
-from regard.training.world import ALONE, LOST, LostProcess, LostTorchrunProcess, World, refuse_division
+from regard.training.world import ALONE, LOST, LostProcess, LostTorchrunProcess, World
 
 PLACE = "REGARD_PROCESS"
 """Environment variable of a process that was started here: file, rank, size and shards."""
@@ -158,8 +158,7 @@ class TorchrunProcess:
     def store(self) -> Store:
         """Where the processes find each other."""
         store, _, _ = next(iter(rendezvous("env://", timeout=_DAY)))
-        found: Store = store
-        return found
+        return store
 
     def call(self, shards: int) -> None:
         """Tell the waiting processes the shards of a step; 0: that nothing is to be done."""
@@ -305,8 +304,7 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None], progr
     """
     others = torchrun_process()
     size = others.size if others else processes
-    refuse_division(shards, size)
-    world = World(shards, 0, size, local=others is None)
+    world = World(shards, 0, size, local=others is None)  # which refuses what cannot be divided
     if others:
         world = replace(world, is_lost=others.is_lost)
     if size == 1:

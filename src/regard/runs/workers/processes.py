@@ -108,12 +108,21 @@ def _products(count: int) -> Iterator[list[Callable[[], object]]]:
         torch.set_num_threads(1)
         torch.mm(matrix, matrix)
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with torch_threads(1):
         yield [partial(multiply, torch.ones(_SIZE, _SIZE)) for _ in range(count)]
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Within, torch computes with so many threads; a program that trains has its own number again afterwards."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 def answer_processes(asked: int | None, threads: int | None, device: str) -> int:

@@ -203,16 +203,3 @@ def weights(place: Path) -> dict[str, Tensor]:
     found = load(place / "weights.safetensors")
     averages = place / "ema.safetensors"
     return {**found, **load(averages)} if averages.exists() else found
-
-
-def newest(training: Path, count: int) -> list[Path]:
-    """The newest whole checkpoints of a run, oldest first.
-
-    Raises:
-        UsageError: there are fewer.
-    """
-    found = whole(training / "checkpoints")
-    if len(found) < count:
-        message = f"{count} checkpoints requested, but there are {len(found)} (training.keep); ask for fewer"
-        raise UsageError(message, str(training))
-    return found[-count:]

@@ -140,10 +140,6 @@ class Clause:
         opening = self.time.english(self.link + 3) if self.time is not None and self.fronted else []
         return [*opening, *self.subject.english(), *self.english_predicate()]
 
-    def english_question(self) -> Source:
-        """Auxiliary first."""
-        return [*self.english_auxiliary(), *self.subject.english(), *self.english_main()]
-
     # ---- German
 
     def german_finite(self) -> tuple[str, tuple[int, ...]]:

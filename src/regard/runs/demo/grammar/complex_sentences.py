@@ -81,9 +81,7 @@ def predicate(draw: Draw, head: NounPhrase, tense: str = "present") -> Copula:
     """… is very tired: a mood of a person, any quality of others; not its attribute again."""
     gradable = tuple(entry for entry in head.noun.adjectives if entry.english not in NOT_GRADED)  # by *very*
     choices = MOODS if head.noun.group == "person" else gradable
-    found = draw.of(choices)
-    while found is head.adjective:
-        found = draw.of(choices)
+    found = draw.fitting(choices, lambda entry: entry is not head.adjective)
     return Copula(head, tense, words(("very", "sehr"), (found.english, found.german)))
 
 

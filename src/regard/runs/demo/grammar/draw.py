@@ -72,6 +72,12 @@ class Draw:
         """One of the choices, all equally likely."""
         return choices[int(self.uniform() * len(choices))]
 
+    def fitting(self, choices: Sequence[T], fits: Callable[[T], bool]) -> T:
+        """One of the choices that fit; another one is drawn again."""
+        while not fits(found := self.of(choices)):
+            pass
+        return found
+
     def chance(self, probability: float) -> bool:
         """True with this probability."""
         return self.uniform() < probability
@@ -104,10 +110,7 @@ class Draw:
 
     def noun(self, nouns: Sequence[Noun], other_than: str) -> Noun:
         """A noun; not ``other_than``."""
-        found = self.of(nouns)
-        while found.english == other_than:
-            found = self.of(nouns)
-        return found
+        return self.fitting(nouns, lambda noun: noun.english != other_than)
 
     def object(self, nouns: Sequence[Noun], other_than: str) -> NounPhrase:
         """A noun phrase for the object; not the noun ``other_than``."""
@@ -155,13 +158,9 @@ class Draw:
 
     def add_time(self, clause: Clause, letter: str) -> None:
         """Give the clause a time that fits its tense: n present, p past, m after a modal verb; else none."""
-        if not letter:
-            return
-        choices = times(letter)
-        time = self.of(choices)
-        while clause.negated and time.english_words[0] == "every":  # which does not go with a negation
-            time = self.of(choices)
-        clause.time = time
+        unfit = "every" if clause.negated else ""
+        if letter:
+            clause.time = self.fitting(times(letter), lambda time: time.english_words[0] != unfit)
 
     def place(
         self, english: str, german: str, case: str, kinds: tuple[str, ...], described: float = 0.5
@@ -180,8 +179,9 @@ class Draw:
     def ask(self, clause: Clause, word: str = "") -> Draft:
         """The clause as a question, behind *where*, *what* … or with its verb first."""
         source, target = words((word, ASKING[word])) if word else ([], [])
-        both = [*source, *clause.english_question()], [*target, *clause.german_inversion()]
-        return self.draft(*both, *combinations(clause, word), mark="?")
+        source += [*clause.english_auxiliary(), *clause.subject.english(), *clause.english_main()]
+        target += clause.german_inversion()
+        return self.draft(source, target, *combinations(clause, word), mark="?")
 
 
 def keys(nominal: Nominal) -> list[str]:

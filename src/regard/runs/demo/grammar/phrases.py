@@ -169,44 +169,42 @@ class NounPhrase:
         return target
 
 
-class Name:
-    """One name, or two joined by *and*."""
+class FixedPhrase:
+    """Words that are the same in every case."""
 
     definite = True
 
-    def __init__(self, first: str, *second: str) -> None:
-        self.person = "3p" if second else "3s"
-        self.key = " ".join((first, *second))
-        both = [pair for name in second for pair in (("and", "und"), (name, name))]
-        self._source, self._target = words((first, first), *both)
+    def __init__(self, key: str, person: str, *pairs: tuple[str, str]) -> None:
+        self.key, self.person = key, person
+        self._source, self._target = words(*pairs)
+        self.link = self._source[0][1]
 
     def english(self) -> Source:
-        """*Anna*, or *Anna and Paul*."""
+        """The English words."""
         return self._source
 
     def german(self, case: str) -> Target:
-        """The same names, joined by *und*; they have no case endings."""
+        """The German words."""
         return self._target
 
 
-class PronounPhrase:
-    """A personal or interrogative pronoun as subject; *it* has the ``german`` gender of the noun that it stands for."""
+class Name(FixedPhrase):
+    """One name, or two joined by *and*: *Anna*, *Anna and Paul*; they have no case endings."""
 
-    definite = True
+    def __init__(self, first: str, *second: str) -> None:
+        both = [pair for name in second for pair in (("and", "und"), (name, name))]
+        super().__init__(" ".join((first, *second)), "3p" if second else "3s", (first, first), *both)
+
+
+class PronounPhrase(FixedPhrase):
+    """A personal or interrogative pronoun as subject; *it* has the ``german`` gender of the noun that it stands for.
+
+    Only the nominative exists in this language.
+    """
 
     def __init__(self, english: str, german: str = "") -> None:
-        self.key = english
-        self.person, usual = _PRONOUNS[english]
-        self._german = german or usual
-        self.link = take_links()
-
-    def english(self) -> Source:
-        """E.g. *she*."""
-        return [(self.key, self.link)]
-
-    def german(self, case: str) -> Target:
-        """E.g. *sie*; only the nominative exists in this language."""
-        return [(self._german, (self.link,))]
+        person, usual = _PRONOUNS[english]
+        super().__init__(english, person, (english, german or usual))
 
 
 class Coordination:

@@ -64,8 +64,7 @@ def over_words(
     keys_KW = _indicator(key_words)
     queries_QW = _indicator(query_words)
     counts_W = np.maximum(queries_QW.sum(axis=0), 1)
-    gathered: NDArray[np.float64] = (queries_QW / counts_W).T @ np.asarray(weight_QK, dtype=np.float64) @ keys_KW
-    return gathered
+    return (queries_QW / counts_W).T @ np.asarray(weight_QK, dtype=np.float64) @ keys_KW
 
 
 def _indicator(word_of_token: Sequence[int]) -> NDArray[np.float64]:
@@ -101,21 +100,21 @@ class Shares:
 
 def encoder_shares(pair: Pair, weight_QK: NDArray[np.floating]) -> Shares:
     """The shares of the English pronoun in encoder self-attention; weights between source words."""
-    pronoun = _pronoun(pair)
+    pronoun = pronoun_of(pair)
     return _shares(pair, weight_QK, pronoun.source_word, {noun: noun for noun in pair.nouns})
 
 
 def cross_shares(pair: Pair, weight_QK: NDArray[np.floating]) -> Shares:
     """The shares of the German pronoun in cross-attention; weights of target words (rows) on source words."""
     translated = {source: target for source, target in pair.alignment if source in pair.nouns}
-    pronoun = _pronoun(pair)
+    pronoun = pronoun_of(pair)
     found = _shares(pair, weight_QK, pronoun.target_word, translated)
     return replace(found, pronoun=float(weight_QK[pronoun.target_word, pronoun.source_word]))
 
 
 def _shares(pair: Pair, weight_QK: NDArray[np.floating], query: int, rows: dict[int, int]) -> Shares:
     """``rows`` gives for each source noun the row of its own attention."""
-    pronoun = _pronoun(pair)
+    pronoun = pronoun_of(pair)
     between = [weight_QK[rows[one], other] for one in rows for other in pair.nouns if one != other]
     return Shares(
         antecedent=float(sum(weight_QK[query, word] for word in pronoun.antecedent_words)),
@@ -134,7 +133,8 @@ def mean_shares(shares: Iterable[Shares]) -> Shares:
     return Shares(*(float(column) for column in table.mean(axis=0)))
 
 
-def _pronoun(pair: Pair) -> Pronoun:
+def pronoun_of(pair: Pair) -> Pronoun:
+    """The pronoun of a sentence that must have one."""
     if pair.pronoun is None:
         raise RegardError(f"the sentence has no pronoun with two antecedents: {pair.source}", "pair")
     return pair.pronoun

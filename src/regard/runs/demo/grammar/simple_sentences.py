@@ -180,9 +180,8 @@ def journey(draw: Draw) -> Draft:
     tense, letter = draw.of((("past", "p"), ("perfect", ""), ("will", "m"), ("want", "m")))
     verb = draw.of(verbs_of("travelling"))
     subject = draw.name(0.4) if draw.chance(0.6) else draw.person(verb.subjects)
-    home, goal = draw.of(CITIES), draw.of(CITIES)
-    while goal is home:
-        goal = draw.of(CITIES)
+    home = draw.of(CITIES)
+    goal = draw.fitting(CITIES, lambda city: city is not home)
     source, target = words(("from", "von"), (home.english, home.german), ("to", "nach"), (goal.english, goal.german))
     if draw.chance(0.5):
         ride = draw.of(nouns_of(("ride",)))
