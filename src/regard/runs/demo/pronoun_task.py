@@ -21,7 +21,7 @@ from regard.data.batches.batch import Ids, Packed, PairBatch
 from regard.data.prepare.folder import PreparedPairs
 from regard.models.inputs import pairs
 from regard.system.errors import RegardError
-from regard.tasks.protocols import ShouldStop, Task
+from regard.tasks.protocols import ShouldStop
 from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.training import TranslationJob, TranslationTraining, target_loss
 from regard.tasks.translation.translator import Translation
@@ -117,10 +117,9 @@ class DemonstrationTraining(TranslationTraining):
         return replace(found, total=found.total + self.second.loss(memory_SD, model.output.weight, batch))
 
     @torch.no_grad()
-    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
+    def finish(self, task: Translation, should_stop: ShouldStop) -> list[str]:
         """As of any translator; and how often the encoder alone tells what *it* becomes."""
         lines = super().finish(task, should_stop)
-        assert isinstance(task, Translation)
         found = [
             self.second.right(task.model.encoder(task.inputs(batch.source)), task.model.output.weight, batch)
             for batch in self.batches.validation

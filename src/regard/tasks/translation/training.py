@@ -74,7 +74,7 @@ AnyWriter = TypeVar("AnyWriter", bound="Translation | TextToText")
 
 
 class TeacherForcing(BaseTraining[AnyWriter]):
-    """Training on pairs of texts [Vaswani17 §5]; implements :class:`~regard.tasks.training.base.TrainingTask`.
+    """Training on pairs of texts [Vaswani17 §5].
 
     Args:
         task: the model to train, with its recipe and vocabularies.
@@ -309,24 +309,18 @@ class TranslationTraining(TeacherForcing[Translation]):
         named = ", ".join(f"{' → '.join(pair)} ({size:,})" for pair, size in sizes.items())
         return [*lines, f"Directions: {named}."] if sizes else lines
 
-    def _read_by(self, task: Translation) -> Iterator[tuple[Translation, str, str]]:
-        """The validation pairs, each with the translator of its direction."""
-        for pair, texts in zip(self.prepared.held_directions, self.prepared.validation_pairs(), strict=True):
-            yield task.in_direction(pair) if pair else task, *texts
-
-    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
+    def finish(self, task: Translation, should_stop: ShouldStop) -> list[str]:
         """BLEU and chrF on the validation pairs, searched as it will be used."""
         from regard.tasks.translation.calibration import calibrate
 
-        assert isinstance(task, Translation)
-        places = range(self.prepared.validation_source.count)
-        references = [reference for _, reference in self.prepared.validation_pairs()]
+        texts, places = self.prepared.validation_pairs(), range(self.prepared.validation_source.count)
+        sources, references = ([pair[side] for pair in texts] for side in (0, 1))
         best = final_outputs(task, partial(self.nbest, task, places), references, should_stop)
-        check = StoppableTrace(should_stop).record
-        found = zip(self._read_by(task), best, strict=True)
-        task.assets = replace(task.assets, calibration=calibrate(((*one, other) for one, other in found), check))
+        own = (task.in_direction(pair) if pair else task for pair in self.prepared.held_directions)
+        found = zip(own, sources, references, best, strict=True)
+        task.assets = replace(task.assets, calibration=calibrate(found, StoppableTrace(should_stop).record))
         beam, lines, tables = task.recipe.decoding.beam, list[str](), list[str]()
-        sources, outputs = [source for source, _ in self.prepared.validation_pairs()], [one.text for one in best]
+        outputs = [one.text for one in best]
         for pair, rows in self._by_direction(places).items():
             head, known = f"{' → '.join(pair)}: " if pair else "", task.in_direction(pair) if pair else task
             read, said, wanted = ([given[row] for row in rows] for given in (sources, outputs, references))
@@ -552,9 +546,7 @@ class TranslationJob(TrainingJob):
             found = replace(found, languages=replace(known, directions=tuple(every)))
         return replace(found, doubted_below=0.0, calibration=NOT_CALIBRATED)
 
-    def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> TranslationTraining:
+    def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> BaseTraining[Any]:
         """The training task; of a model that goes on it scores that one too."""
-        assert isinstance(task, Translation)
-        if self.pretrained is None:
-            return self.training(task, prepared, paths)
-        return AdaptedTraining(task, prepared, paths)
+        kind: type[Any] = AdaptedTraining if self.pretrained else self.training
+        return kind(task, prepared, paths)
