@@ -19,7 +19,7 @@ from regard.config import Recipe, import_name
 from regard.system import kernels
 from regard.system.kernels.packing import Packer, SharingPacker
 from regard.tasks.model_path import model_folder
-from regard.tasks.protocols import EngineTask, Task
+from regard.tasks.protocols import Task
 from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torch_computes
 
 ENGINES = {
@@ -101,7 +101,7 @@ def _without(recipe: Recipe) -> str | None:
     return getattr(recipe.model, "without", None)
 
 
-def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
+def give_engine(task: Task, folder: Path | str, wanted: Wanted) -> None:
     """Let the engine compute a loaded task, where there is one.
 
     Raises:
@@ -114,13 +114,13 @@ def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
     use_engine(task)
 
 
-def use_engine(task: EngineTask) -> None:
+def use_engine(task: Task) -> None:
     """Let the engine compute a task whose model is in memory, where there is one, in the task's precision."""
     if has_engine(task.recipe):
         task.engine = ModelEngine(task)
 
 
-def share_engine(task: EngineTask, base: EngineTask) -> None:
+def share_engine(task: Task, base: Task) -> None:
     """Let the engine of a model use the matrices that were packed for another, where their weights are the same."""
     if isinstance(task.engine, ModelEngine) and isinstance(base.engine, ModelEngine):
         task.engine.packed = base.engine.packed

@@ -21,7 +21,7 @@ from regard.tasks.engine import build, has_engine
 from regard.tasks.model_path import MODEL as MODEL
 from regard.tasks.model_path import RECIPE as RECIPE
 from regard.tasks.model_path import existing, finished_folder, model_folder, verifying, weights_sha256, with_base
-from regard.tasks.protocols import Assets, EngineTask, Task, Unloaded
+from regard.tasks.protocols import Assets, Task, Unloaded
 from regard.tasks.text.precisions import Wanted, derived_files, precision_of, write_derived
 from regard.text.language_tokens import refuse_unknown
 from regard.training.checkpoints.manifest import NEXT
@@ -218,7 +218,7 @@ class LazyEngine:
         return getattr(self._engine, name)
 
 
-def open_with(given: Path | str, engine: object, wanted: Wanted) -> EngineTask:
+def open_with(given: Path | str, engine: object, wanted: Wanted) -> Task:
     """The task of a model folder for an engine that there is; its weights are not read."""
     folder = finished_folder(given)
     task = _task_of(folder)
@@ -244,15 +244,15 @@ def write_packed(given: Path | str, precision: Precision) -> Path:
         return _keep(folder, settled, kept)
 
 
-def _open_task(folder: Path, shared: SharedWeights | None = None) -> tuple[EngineTask, WeightFile, str | None]:
+def _open_task(folder: Path, shared: SharedWeights | None = None) -> tuple[Task, WeightFile, str | None]:
     """The task of a model folder without an engine yet, its weights, and which those were before."""
     task, settled = _task_of(folder), settled_weights(folder)
     return task, shared.file(folder / MODEL) if shared else WeightFile(folder / MODEL), settled
 
 
-def _task_of(folder: Path) -> EngineTask:
+def _task_of(folder: Path) -> Task:
     recipe, assets = load_recipe_and_assets(folder)
-    task: EngineTask = model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
+    task: Task = model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
     return task
 
 
@@ -271,7 +271,7 @@ def settled_weights(folder: Path) -> str | None:
 
 
 def _mapped_or_packed(
-    folder: Path, settled: str | None, task: EngineTask, weights: WeightFile, verified: Callable[[], None]
+    folder: Path, settled: str | None, task: Task, weights: WeightFile, verified: Callable[[], None]
 ) -> object:
     """The engine of a task, of a file's weights, which are finite: those packed before were seen to be so then.
 
