@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from regard.config import Decoding
 from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
@@ -20,14 +22,13 @@ from regard.tasks.protocols import Divide, find_at_once
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.task import (
     AnyModel,
-    BaseTask,
+    TextTask,
     decode_with_symbols,
     number_of,
     refuse_long,
     refuse_others,
     refuse_unequal,
     sampling_values,
-    score_outputs,
 )
 from regard.text.confidence import ScoredText, is_doubted
 from regard.text.language_tokens import Direction
@@ -83,7 +84,7 @@ NOTHING = Hypothesis("", (), 0.0)
 """For a blank text."""
 
 
-class Writer(BaseTask[AnyWriterAssets, AnyModel]):
+class Writer(TextTask[AnyWriterAssets, AnyModel]):
     """A task whose model reads a text and writes another."""
 
     direction: Direction
@@ -233,7 +234,7 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
         return divide(lambda some, begin: [line[0].text for line in self.write(some, options, begin + 1)], texts)
 
     def score(self, texts: Sequence[str], outputs: Sequence[str], first: int = 1) -> list[ScoredText]:
-        """How probable given outputs are, token by token.
+        """How probable given outputs are, token by token, without what every output begins with.
 
         Args:
             texts: each is read as a whole.
@@ -244,9 +245,16 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
             UsageError: there are not as many.
             RegardError: a text is too long to be read as a whole.
         """
-        sources, ids = self.encode_pairs(texts, outputs, first)
-        room = self.recipe.decoding.tokens
-        return score_outputs(self.step(), sources, ids, self.symbols, self.target_tokenizer, room)
+        from regard.decoding.scoring import score
+
+        sources, said = self.encode_pairs(texts, outputs, first)
+        symbols, skip, found = self.symbols, len(self.symbols.prefix), list[ScoredText]()
+        whole = [np.array([*symbols.prefix, *ids.tolist(), symbols.end]) for ids in said]
+        scored = score(self.step(), sources, whole, symbols.start, self.recipe.decoding.tokens)
+        for ids, log_probability_T in zip(whole, scored, strict=True):
+            pieces = tuple(map(self.target_tokenizer.piece, ids[skip:].tolist()))
+            found.append(ScoredText(pieces, tuple(log_probability_T[skip:].tolist())))
+        return found
 
     def encode_pairs(
         self, texts: Sequence[str], outputs: Sequence[str], first: int, name: str = "outputs"

@@ -10,23 +10,20 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from regard.config import Recipe
-from regard.data.batches.batch import Ids, Packed
+from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Symbols, Trace
 from regard.system.errors import Option, RegardError, UsageError, notice
 from regard.tasks.engine import engine_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.output_options import OutputOptions, refuse_outside
-from regard.tasks.text.task import Read, find_unseen, read_as, refuse_others, refuse_unequal, suppressed
+from regard.tasks.text.task import Read, read_as, refuse_others, refuse_unequal, suppressed
 from regard.tasks.text.writer import ONCE, Hypothesis, Writer
-from regard.text.confidence import Side, UnseenWord
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
 from regard.text.languages import cut, joiner, primary, shorten_words
-from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
+from regard.text.tokenizers.vocabulary import Vocabularies
 
 if TYPE_CHECKING:
     from regard.data.alignment.links import Links
-    from regard.engine.stack import Texts
-    from regard.models.inputs import Tokens
     from regard.models.rnn import Rnn
     from regard.models.transformer import Transformer
     from regard.tasks.metrics.breakdown import DetailedScores
@@ -62,8 +59,6 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         self.symbols = Symbols(
             target.start, target.end, (*never.tolist(), *suppressed(target, recipe.decoding)), prefix
         )
-        self.source_tokenizer: AnyTokenizer = assets.source
-        self.target_tokenizer: AnyTokenizer = assets.target
 
     def between(self, from_: str | None = None, to: str | None = None) -> Translation:
         """This translator for another pair of languages, of the same weights.
@@ -136,18 +131,6 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         """
         ngrams = self.assets.ngrams if self.direction[0] == UNKNOWN_LANGUAGE else None
         return ngrams.guess(text) if ngrams else None
-
-    def inputs(self, packed: Packed) -> Tokens:
-        """The encoder's input."""
-        from regard.models.inputs import tokens
-
-        return tokens(packed, self.device)
-
-    def texts_of(self, packed: Packed) -> Texts:
-        """The encoder's input, as its engine reads it."""
-        from regard.engine.stack import Texts
-
-        return Texts(packed.ids_T, packed.lengths_B)
 
     def engine_sizes(self) -> tuple[int, int]:
         """What the engine's builder asks for: source and target pieces."""
@@ -369,29 +352,6 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
 
         texts, languages = (sources, outputs, references), self.direction
         return break_down(*texts, languages, self.assets.seen, word_faults, lowercase)
-
-    def unseen_words(self, text: str) -> list[UnseenWord] | None:
-        """The words of a text that training never saw, in order; None where the model folder does not say.
-
-        A word that training read in any letter case is seen, unless a piece of it occurs in no training text: it was
-        never spelled so. Of rare words of very large corpora a few unseen ones are missed; none is named wrongly.
-        """
-        found = self.unseen_words_batch([text])
-        return None if found is None else found[0]
-
-    def unseen_words_batch(self, texts: Sequence[str]) -> list[list[UnseenWord]] | None:
-        """The same for each text; faster than one by one."""
-        if self.assets.seen is None:
-            return None
-        return find_unseen(self.assets.seen, self.assets.source, texts, self.unseen_pieces("source"))
-
-    def unseen_pieces(self, side: Side) -> frozenset[int] | None:
-        """The pieces of a vocabulary that no training text has, of a joint one on neither side; None if not known."""
-        seen = self.assets.seen
-        if seen is None or not seen.unseen_pieces:
-            return None
-        source, target = map(frozenset, seen.unseen_pieces)
-        return source & target if self.assets.joint else (source if side == "source" else target)
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The encoder's input for a sentence and its characters, for inspection; ``</s>`` comes last."""

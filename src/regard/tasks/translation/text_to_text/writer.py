@@ -19,10 +19,9 @@ from regard.tasks.assets import AnswerAssets
 from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.task import Read, TextTask, refuse_others, sentinel_gaps, suppressed
+from regard.tasks.text.task import Read, refuse_others, sentinel_gaps, suppressed
 from regard.tasks.text.writer import Writer
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed, prefix_list, with_prefix
-from regard.text.confidence import Side
 from regard.text.counts import counted
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
@@ -36,7 +35,7 @@ def start_in(recipe: Recipe, tokenizer: AnyTokenizer) -> int:
     return start_of(tokenizer) if prefixed else tokenizer.start
 
 
-class TextToText(TextTask[AnswerAssets, "Transformer"], Writer[AnswerAssets, "Transformer"]):
+class TextToText(Writer[AnswerAssets, "Transformer"]):
     """A text-to-text model, ready to use.
 
     Where the vocabulary has sentinels (``<extra_0>``), they are read and written by these names.
@@ -187,11 +186,6 @@ class TextToText(TextTask[AnswerAssets, "Transformer"], Writer[AnswerAssets, "Tr
             raise RegardError(f"the model has learned none of the prefixes: {compared}; {instead}", where)
         said = f"the model has learned the prefixes of {learned:,} of {counted(len(examples), 'text')}"
         warnings.warn(f"{where}: {said}: of the others {compared}; {instead}", stacklevel=3)
-
-    def unseen_pieces(self, side: Side) -> frozenset[int] | None:
-        """The pieces that training has on neither side; None where the model folder does not say."""
-        unseen = self.assets.seen.unseen_pieces if self.assets.seen else None
-        return frozenset.intersection(*map(frozenset, unseen)) if unseen else None
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The encoder's input for a text and its characters, for inspection; ``</s>`` comes last."""
