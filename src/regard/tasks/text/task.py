@@ -328,6 +328,23 @@ def suppressed(tokenizer: AnyTokenizer, decoding: Decoding) -> tuple[int, ...]:
     return found
 
 
+def output_symbols(
+    tokenizer: AnyTokenizer, decoding: Decoding, start: int, prefix: tuple[int, ...] = (), also: Sequence[int] = ()
+) -> Symbols:
+    """What stands around outputs, and what none has: the vocabulary's symbols, and what the recipe suppresses.
+
+    Args:
+        tokenizer: of the outputs.
+        decoding: the section of the recipe.
+        start: begins what is written.
+        prefix: what outputs begin with.
+        also: symbols that they may have.
+    """
+    written = [*tokenizer.ordinary.tolist(), *also, tokenizer.end]
+    never = np.setdiff1d(np.arange(tokenizer.size), written).tolist()
+    return Symbols(start, tokenizer.end, (*never, *suppressed(tokenizer, decoding)), prefix)
+
+
 def refuse_others(texts: object) -> None:
     """Raise a UsageError for anything but a list of texts, naming its type."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):

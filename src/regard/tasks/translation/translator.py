@@ -11,12 +11,12 @@ import numpy as np
 
 from regard.config import Recipe
 from regard.data.batches.batch import Ids
-from regard.decoding.hypotheses import Symbols, Trace
+from regard.decoding.hypotheses import Trace
 from regard.system.errors import Option, RegardError, UsageError, notice
 from regard.tasks.engine import engine_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.output_options import OutputOptions, refuse_outside
-from regard.tasks.text.task import Read, read_as, refuse_others, refuse_unequal, suppressed
+from regard.tasks.text.task import Read, output_symbols, read_as, refuse_others, refuse_unequal
 from regard.tasks.text.writer import ONCE, Hypothesis, Writer
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
 from regard.text.languages import cut, joiner, primary, shorten_words
@@ -47,8 +47,6 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn | Unloaded[Transformer | Rnn]
     ) -> None:
         super().__init__(recipe, assets, model)
-        target = assets.target
-        never = np.setdiff1d(np.arange(target.size), [*target.ordinary.tolist(), target.end])
         self.vocabularies = assets
         text, tokens = recipe.text, assets.languages
         self.direction = (text.source_language, text.target_language)
@@ -56,9 +54,7 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         self.longest = recipe.data.max_tokens + 1  # with its end
         self.before, prefix = tokens.frame(*self.direction) if tokens else (assets.frame.before, assets.frame.prefix)
         """Tokens before each text: of its language, or of that of its translation."""
-        self.symbols = Symbols(
-            target.start, target.end, (*never.tolist(), *suppressed(target, recipe.decoding)), prefix
-        )
+        self.symbols = output_symbols(assets.target, recipe.decoding, assets.target.start, prefix)
 
     def between(self, from_: str | None = None, to: str | None = None) -> Translation:
         """This translator for another pair of languages, of the same weights.

@@ -13,13 +13,13 @@ from regard.config import Recipe, TransformerSection
 from regard.data.batches.batch import Ids
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
-from regard.decoding.hypotheses import Symbols, Trace
+from regard.decoding.hypotheses import Trace
 from regard.system.errors import Option, RegardError, notice
 from regard.tasks.assets import AnswerAssets
 from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.task import Read, refuse_others, sentinel_gaps, suppressed
+from regard.tasks.text.task import Read, output_symbols, refuse_others, sentinel_gaps
 from regard.tasks.text.writer import Writer
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed, prefix_list, with_prefix
 from regard.text.counts import counted
@@ -48,11 +48,8 @@ class TextToText(Writer[AnswerAssets, "Transformer"]):
     def __init__(self, recipe: Recipe, assets: AnswerAssets, model: Transformer | Unloaded[Transformer]) -> None:
         super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
-        written = [*tokenizer.ordinary.tolist(), *tokenizer.sentinels, tokenizer.end]
-        never = np.setdiff1d(np.arange(tokenizer.size), written)
-        self.symbols = Symbols(
-            start_in(recipe, tokenizer), tokenizer.end, (*never.tolist(), *suppressed(tokenizer, recipe.decoding))
-        )
+        start = start_in(recipe, tokenizer)
+        self.symbols = output_symbols(tokenizer, recipe.decoding, start, also=tokenizer.sentinels)
         self.direction = (recipe.text.source_language, recipe.text.target_language)
         self.longest = recipe.data.max_tokens
         self.gaps = sentinel_gaps(tokenizer)
