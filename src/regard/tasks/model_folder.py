@@ -56,16 +56,7 @@ def load(folder: Path | str, device: str | None = None) -> Task:
     Raises:
         RegardError: it is no model folder, or a file of it is damaged.
     """
-    from regard.models.store import check_weights, load_weights, refuse_infinite
-
-    folder = finished_folder(folder)
-    with verifying(folder):
-        recipe, assets = load_recipe_and_assets(folder)
-    check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
-    model = model_class(recipe.task).build(recipe, assets.sizes)
-    load_weights(folder / MODEL, model)
-    refuse_infinite(folder / MODEL, model)
-    return ready(recipe, assets, model, device, validated_paths(folder).get(processor.kind()))
+    return _load(finished_folder(folder), device)
 
 
 def load_adapter(folder: Path | str, base: Task, weights: str) -> Task:
@@ -78,19 +69,23 @@ def load_adapter(folder: Path | str, base: Task, weights: str) -> Task:
     Raises:
         RegardError: it is no adapter of this model, or a file of it is damaged.
     """
-    from regard.models.store import check_weights, load_weights, refuse_infinite
-
     folder = finished_folder(folder)
     named = Base.of(folder)
     if named is None or named.sha256 != weights:
         raise RegardError("is no adapter of this model", str(folder))
+    return _load(folder, str(base.device), base.model)
+
+
+def _load(folder: Path, device: str | None, base: torch.nn.Module | None = None) -> Task:
+    from regard.models.store import check_weights, load_weights, refuse_infinite
+
     with verifying(folder):
         recipe, assets = load_recipe_and_assets(folder)
-    check_weights(folder / MODEL, outline(recipe, assets))
+    check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
     model = model_class(recipe.task).build(recipe, assets.sizes)
-    load_weights(folder / MODEL, model, base.model)
+    load_weights(folder / MODEL, model, base)
     refuse_infinite(folder / MODEL, model)
-    return ready(recipe, assets, model, str(base.device), validated_paths(folder).get(processor.kind()))
+    return ready(recipe, assets, model, device, validated_paths(folder).get(processor.kind()))
 
 
 def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
