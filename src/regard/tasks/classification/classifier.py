@@ -307,7 +307,7 @@ def _classes(
     error = expected_calibration_error(confidence_B[~outside_B], right_B[~outside_B])
     scope = None
     if judge.threshold or outside_B.any():
-        scope = acceptance_scores(confidence_B, right_B, outside_B, np.array([judge.threshold])).at(0)
+        (scope,) = acceptance_scores(confidence_B, right_B, outside_B, np.array([judge.threshold]))
     return scores, error, scope, unknown
 
 

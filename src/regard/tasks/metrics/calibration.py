@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from regard.system.errors import RegardError, UsageError
 
 Floats = NDArray[np.float64]
-Score = Callable[["AcceptanceScores"], Floats]
 
 COLDEST, HOTTEST = 0.1, 1000.0
 """Limits of the temperature: where every validation text is right, the best one would be 0."""
@@ -29,10 +29,10 @@ _NEWTON, _SHORTEST, _RIDGE = 30, 1e-3, 1e-9
 """Of Newton's method: most steps, the shortest part of one, and what keeps the system solvable."""
 UNUSUAL = 0.01
 """The share of outputs that are doubted although they are right."""
-SCORES: dict[str, Score] = {
+SCORES: dict[str, Callable[[Threshold], float]] = {
     "balanced": lambda accepted: (accepted.in_scope_accuracy + accepted.recall) / 2,
-    "accuracy": lambda accepted: accepted.accuracy,
-    "f1": lambda accepted: accepted.f1,
+    "accuracy": attrgetter("accuracy"),
+    "f1": attrgetter("f1"),
 }
 """Criteria to choose a threshold; ``balanced`` is the mean of accuracy in scope and recall out of scope."""
 
@@ -228,32 +228,16 @@ def log_sum_exp(values_BC: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class AcceptanceScores:
-    """Scores for each threshold, 0 to 100; texts with lower confidence are classified as out of scope.
+class Threshold:
+    """A lowest accepted probability and its scores, 0 to 100; texts below it are classified as out of scope.
 
     Args:
-        thresholds: the lowest accepted probabilities.
+        value: the probability.
         accuracy: the share of all texts that were treated rightly.
         in_scope_accuracy: the share of texts in scope with the right label; out-of-scope predictions are wrong.
         recall: the share of texts out of scope classified as such [Larson19 §3].
         f1: F1 of being out of scope.
     """
-
-    thresholds: Floats
-    accuracy: Floats
-    in_scope_accuracy: Floats
-    recall: Floats
-    f1: Floats
-
-    def at(self, place: int) -> Threshold:
-        """One of the thresholds with its scores."""
-        rows = (self.thresholds, self.accuracy, self.in_scope_accuracy, self.recall, self.f1)
-        return Threshold(*(float(row[place]) for row in rows))
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """The lowest accepted probability, and its scores on the texts it was chosen on, 0 to 100."""
 
     value: float
     accuracy: float
@@ -264,7 +248,7 @@ class Threshold:
 
 def acceptance_scores(
     confidence_B: Floats, right_B: NDArray[np.bool_], outside_B: NDArray[np.bool_], thresholds: Floats
-) -> AcceptanceScores:
+) -> list[Threshold]:
     """What each threshold makes of texts: those with a lower confidence are classified as out of scope.
 
     Args:
@@ -281,13 +265,10 @@ def acceptance_scores(
     right_in, right_out = int(right_B.sum()) - below(right_B), below(outside_B)
     said_out = right_out + below(~outside_B)
     inside, outside = int((~outside_B).sum()), int(outside_B.sum())
-    return AcceptanceScores(
-        thresholds,
-        accuracy=100 * (right_in + right_out) / max(1, inside + outside),
-        in_scope_accuracy=100 * right_in / max(1, inside),
-        recall=100 * right_out / max(1, outside),
-        f1=200 * right_out / np.maximum(1, said_out + outside),
-    )
+    accuracy = 100 * (right_in + right_out) / max(1, inside + outside)
+    in_scope_accuracy, recall = 100 * right_in / max(1, inside), 100 * right_out / max(1, outside)
+    f1 = 200 * right_out / np.maximum(1, said_out + outside)
+    return [Threshold(*row) for row in np.stack([thresholds, accuracy, in_scope_accuracy, recall, f1], 1).tolist()]
 
 
 def choose_threshold(
@@ -310,5 +291,4 @@ def choose_threshold(
         raise RegardError("a threshold needs validation texts of both kinds: in scope and out of scope")
     known = np.unique(confidence_B)
     thresholds = np.concatenate([[0.0], (known[1:] + known[:-1]) / 2, [1.0]])
-    found = acceptance_scores(confidence_B, right_B, outside_B, thresholds)
-    return found.at(int(SCORES[score](found).argmax()))
+    return max(acceptance_scores(confidence_B, right_B, outside_B, thresholds), key=SCORES[score])
