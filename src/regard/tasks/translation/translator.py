@@ -233,8 +233,7 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         Raises:
             UsageError: there are not as many.
         """
-        from regard.tasks.translation.forced_pass import forced_passes
-        from regard.tasks.translation.guard import judge
+        from regard.tasks.translation.guard import forced_passes, judge
 
         refuse_unequal(translations, texts, "translations")
         usual = self.assets.calibration.guard
