@@ -1,8 +1,8 @@
-"""A model folder and its task: models opened for torch, or for the engine without it."""
+"""A model folder and its task: models opened for torch, or for the engine without it; the terms of a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -16,7 +16,7 @@ from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Packer, Precision, SharingPacker
 from regard.system.threads import ended_threads
 from regard.tasks import model_class
-from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
+from regard.tasks.assets import PROCESSORS, AnswerAssets, ProcessorFile, read_json
 from regard.tasks.engine import build, has_engine
 from regard.tasks.model_path import MODEL as MODEL
 from regard.tasks.model_path import RECIPE as RECIPE
@@ -24,7 +24,10 @@ from regard.tasks.model_path import existing, finished_folder, model_folder, ver
 from regard.tasks.protocols import Assets, Task, Unloaded
 from regard.tasks.text.precisions import Wanted, derived_files, precision_of, write_derived
 from regard.text.language_tokens import refuse_unknown
-from regard.training.checkpoints.manifest import NEXT
+from regard.text.terms import NO_TERMS, TermList
+from regard.text.tokenizers.vocabulary import TERMS, Vocabularies
+from regard.training.checkpoints import manifest
+from regard.training.checkpoints.files import Files
 
 if TYPE_CHECKING:
     import torch
@@ -257,7 +260,7 @@ def settled_weights(folder: Path) -> str | None:
     Asked before the weights are opened and given back afterwards, it tells whether they are the same still: a training
     replaces first the weights and then the manifest.
     """
-    if (folder / NEXT).exists():
+    if (folder / manifest.NEXT).exists():
         return None
     try:
         return weights_sha256(folder)
@@ -299,3 +302,23 @@ def _keep(folder: Path, settled: str | None, kept: RecordingPacker) -> Path:
     if settled is None or settled_weights(folder) != settled:
         raise RegardError("is being replaced; pack it again when the training is done", str(folder))
     return write_derived(folder, settled, PACKED_WEIGHTS, kept.content(settled))
+
+
+def edit_terms(folder: Path, add: Path | None = None, remove: Sequence[str] = ()) -> TermList:
+    """The terms of a model folder, some removed and then those of a file added; the folder changes at once.
+
+    Raises:
+        UsageError: its model neither translates nor answers.
+        RegardError: folder or file is damaged, or a term to remove is not there.
+    """
+    folder = model_folder(folder)
+    recipe, assets = load_recipe_and_assets(folder)
+    if not isinstance(assets, Vocabularies | AnswerAssets):
+        raise UsageError(f"is {recipe.info.noun}; terms are kept by what translate and ask write", str(folder))
+    before = assets.terms or NO_TERMS
+    found = before.without(remove)
+    if add is not None:
+        found = found.with_lines(TermList.read(add))
+    if found.lines != before.lines:
+        manifest.replace(folder, {TERMS: [found.content]}, Files())
+    return found

@@ -137,16 +137,12 @@ class FormTokens:
         """Those of a form behind a space or another character, and at the beginning; none if it cannot be written."""
         behind, first = (ids.tolist() for ids in self._tokenizer.ids_batch([self._before + form, form]))
         forms = [behind[len(self._base) :]] if behind[: len(self._base)] == self._base else []
-        return tuple(dict.fromkeys(tuple(ids) for ids in [*forms, first] if self._writes(ids, form)))
-
-    def _writes(self, ids: Sequence[int], form: str) -> bool:
-        return bool(ids) and self._never.isdisjoint(ids) and self._tokenizer.decode(ids).strip() == form
+        able = (ids for ids in [*forms, first] if ids and self._never.isdisjoint(ids))
+        return tuple(dict.fromkeys(tuple(ids) for ids in able if self._tokenizer.decode(ids).strip() == form))
 
 
-@lru_cache(maxsize=4)
-def form_tokens(tokenizer: AnyTokenizer, never: tuple[int, ...], spaced: bool) -> FormTokens:
-    """Those of a tokenizer, made once."""
-    return FormTokens(tokenizer, never, spaced)
+form_tokens = lru_cache(maxsize=4)(FormTokens)
+"""Those of a tokenizer, made once."""
 
 
 class TermSearch:
