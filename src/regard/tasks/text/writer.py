@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from regard.system.errors import Option, UsageError
 from regard.tasks.assets import AnswerAssets
 from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, find_at_once
-from regard.tasks.text.output_options import OutputOptions
+from regard.tasks.text.output_options import MOST, OutputOptions
 from regard.tasks.text.task import (
     AnyModel,
     TextTask,
@@ -317,8 +318,6 @@ class Writer(TextTask[AnyWriterAssets, AnyModel]):
 
             if n == 1 or not decoding.distinct:
                 return find(range(len(places)), decoding.beam, None if self.reverse else n)
-            from regard.tasks.text.distinct import search_distinct
-
             text, skip = self.decode, len(symbols.prefix)
             return search_distinct(find, len(places), n, decoding.beam, lambda tokens: text(tokens[skip:]))
 
@@ -383,3 +382,38 @@ class _Parts:
     numbers: list[int]
     begins: list[tuple[int, ...]] | None
     drafts: list[list[int]] | None
+
+
+def core(text: str) -> str:
+    """What makes a text another: all but case, punctuation, spaces and control characters."""
+    return "".join(one for one in text.casefold() if unicodedata.category(one)[0] not in "PZC")
+
+
+def search_distinct(
+    find: Callable[[Sequence[int], int], Found],
+    sources: int,
+    n: int,
+    beam: int,
+    text: Callable[[tuple[int, ...]], str],
+) -> Found:
+    """The n best outputs of each source of which no two have the same :func:`core`; fewer where no beam has more.
+
+    A source with fewer is searched again with twice the beam; how wide it becomes depends on the source alone.
+
+    Args:
+        find: from places of sources and the width of a beam to all hypotheses of the beam for each.
+        sources: how many there are.
+        n: outputs of each.
+        beam: of the first search.
+        text: of an output's tokens.
+    """
+    found, places = [list[TokenHypothesis]() for _ in range(sources)], [*range(sources)]
+    while places:
+        for place, line in zip(places, find(places, beam), strict=True):
+            first = dict[str, TokenHypothesis]()
+            for one in line:
+                first.setdefault(core(text(one.tokens)), one)
+            found[place] = [*first.values()]
+        beam *= 2
+        places = [place for place in places if len(found[place]) < n and beam <= MOST]
+    return [line[:n] for line in found]
