@@ -276,7 +276,7 @@ class Writer(TextTask[AnyWriterAssets, AnyModel]):
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of an output, on one line."""
         sentinels = self.target_tokenizer.sentinels
-        return " ".join(decode_with_symbols(self.target_tokenizer, tokens, sentinels).split("\n"))
+        return decode_with_symbols(self.target_tokenizer, tokens, sentinels).replace("\n", " ")
 
     def _begins(self, prefixes: Sequence[str], groups: list[list[str]], first: int) -> list[tuple[int, ...]]:
         """The tokens that the output of every part begins with."""
