@@ -139,5 +139,4 @@ def why_torch(recipe: Recipe) -> str:
 def build(task: Task, take: Callable[..., NDArray[np.float32]], pack: Packer) -> object:
     """The engine of a task's model, of the weights that ``take`` gives by name."""
     section, sizes = task.recipe.model, task.engine_sizes()  # type: ignore[attr-defined]
-    engine: object = import_name(ENGINES[section.family])(section, *sizes, take, pack)
-    return engine
+    return import_name(ENGINES[section.family])(section, *sizes, take, pack)

@@ -96,8 +96,7 @@ def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
     import torch
 
     with torch.device("meta"):
-        model: torch.nn.Module = model_class(recipe.task).build(recipe, assets.sizes)
-    return model
+        return model_class(recipe.task).build(recipe, assets.sizes)
 
 
 def validated_paths(folder: Path) -> dict[str, str]:
@@ -122,8 +121,7 @@ def ready(
     model.eval().requires_grad_(False).to(chosen)
     known = [full for full in ops.full_paths(str(chosen)) if full == path]
     ops.use(model, known[0] if known else ops.full(str(chosen)))
-    task: Task = model_class(recipe.task)(recipe, assets, model)
-    return task
+    return model_class(recipe.task)(recipe, assets, model)
 
 
 def choose_device(device: str | None) -> torch.device:
@@ -250,8 +248,7 @@ def _open_task(folder: Path, shared: SharedWeights | None = None) -> tuple[Task,
 
 def _task_of(folder: Path) -> Task:
     recipe, assets = load_recipe_and_assets(folder)
-    task: Task = model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
-    return task
+    return model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
 
 
 def settled_weights(folder: Path) -> str | None:

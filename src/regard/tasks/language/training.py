@@ -169,8 +169,7 @@ class RunningTextJob(TrainingJob):
 
     def teach(self, task: Task, prepared: PreparedExamples, paths: ProductPaths) -> TrainingTask:
         """The training task for a fresh model."""
-        found: TrainingTask = self.training(task, prepared, paths, self.characters)
-        return found
+        return self.training(task, prepared, paths, self.characters)
 
 
 class VocabularySample:
@@ -387,8 +386,7 @@ class MaskedLmTraining(PredictionTraining[MaskedLm]):
         """Only where something is hidden: the head does not look at the rest."""
         given = self.task.inputs(batch.text)
         places_N = torch.from_numpy(batch.places_N).to(given.ids_T.device)
-        hidden_ND: Tensor = self.task.head(self.task.model.encoder(given)[places_N], given.sequences)
-        return hidden_ND
+        return self.task.head(self.task.model.encoder(given)[places_N], given.sequences)
 
     def table(self, hidden_ND: Tensor) -> tuple[Tensor, Tensor]:
         """The table of embeddings, each piece's bias one entry more, which meets a one."""
@@ -402,8 +400,7 @@ class MaskedLmTraining(PredictionTraining[MaskedLm]):
         """The most probable piece at each hidden place."""
         head, hidden_ND = self.task.head, self.hidden_states(batch)
         parts = [head.scores(hidden_ND[place : place + 512]).argmax(1) for place in range(0, len(hidden_ND), 512)]
-        found: Ids = torch.cat([*parts, hidden_ND.new_empty(0).long()]).cpu().numpy()
-        return found
+        return torch.cat([*parts, hidden_ND.new_empty(0).long()]).cpu().numpy()
 
     def samples(self) -> tuple[Sample, ...]:
         """The beginnings of some windows: masked, original, and filled by the model."""

@@ -189,8 +189,7 @@ class TrainingJob(ABC):
 
     def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> TrainingTask:
         """The training task for a freshly initialised model."""
-        found: TrainingTask = self.training(task, prepared, paths)
-        return found
+        return self.training(task, prepared, paths)
 
     def begin(self, model: nn.Module, assets: Any) -> None:
         """Copy the weights of the pretrained model, if there is one, into a fresh model, and adapt it as it is to be.

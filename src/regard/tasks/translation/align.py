@@ -222,8 +222,7 @@ def _of_head(weight_SLHJI: Weights, head: AlignmentHead) -> Weights:
 
 
 def _mean(weight_SLHJI: Weights, heads: Heads) -> Weights:
-    found: Weights = np.mean([_of_head(weight_SLHJI, head) for head in heads], axis=0)
-    return found
+    return np.mean([_of_head(weight_SLHJI, head) for head in heads], axis=0)
 
 
 def _links(weight_JI: Weights) -> Links:
@@ -234,8 +233,7 @@ def _links(weight_JI: Weights) -> Links:
 
 def _both(weight_JI: Weights) -> Weights:
     """Weights by their share of all that a source word gets, too."""
-    found: Weights = weight_JI * weight_JI / np.maximum(weight_JI.sum(0), 1e-9)
-    return found
+    return weight_JI * weight_JI / np.maximum(weight_JI.sum(0), 1e-9)
 
 
 def _word_weights(
@@ -304,5 +302,4 @@ def _between(weight_LHQK: Weights, word_Q: Sequence[int], word_K: Sequence[int],
             np.maximum(largest_LHQI[..., word], weight_LHQK[..., piece], out=largest_LHQI[..., word])
     is_of_QJ = np.asarray(word_Q)[:, None] == np.arange(words_J)
     mean_QJ = (is_of_QJ / np.maximum(is_of_QJ.sum(0), 1)).astype(np.float32)
-    found: Weights = np.einsum("lhqi,qj->lhji", largest_LHQI, mean_QJ)
-    return found
+    return np.einsum("lhqi,qj->lhji", largest_LHQI, mean_QJ)

@@ -169,8 +169,7 @@ class TeacherForcing(BaseTraining[AnyWriter]):
 
     def nbest(self, task: AnyWriter, places: Sequence[int], **asked: Any) -> list[list[Any]]:
         """What a model writes for some of the validation texts, searched as is asked."""
-        found: list[list[Any]] = task.nbest([source for source, _ in self._texts(places)], **asked)
-        return found
+        return task.nbest([source for source, _ in self._texts(places)], **asked)
 
     def _target_tokens(self, places: Sequence[int]) -> int:
         return int(self.prepared.validation_target.lengths(0, np.array(places, np.int64)).sum())
