@@ -31,14 +31,10 @@ def difference(first: Any, other: Task) -> str:
     """In what a model differs from another so that both are no ensemble, as what stands before "than"; else empty."""
     if first.name != other.name:
         return f"is {other.info.noun} and so of another task"
-    if first.assets.sha256 != other.assets.sha256 or _symbols(first) != _symbols(other):
+    around = any(getattr(first, name, None) != getattr(other, name, None) for name in ("symbols", "before"))
+    if around or first.assets.sha256 != other.assets.sha256:
         return "has another vocabulary"
     return "translates other languages" if _languages(first) != _languages(other) else ""
-
-
-def _symbols(task: Task) -> tuple[object, ...]:
-    """What stands around texts."""
-    return tuple(getattr(task, name, None) for name in ("symbols", "before"))
 
 
 def _languages(task: Task) -> tuple[object, ...]:

@@ -46,7 +46,8 @@ ENGINE_ROOM = 2048
 """Tokens that an engine reads at once; more are no faster."""
 LEAST_ROOM = 256
 """Tokens of a thread at least."""
-_LINE_BITS = 40
+LINES = 1 << 40
+"""The number of a part of a text, on which what is drawn depends, is its line, and its place there times this."""
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition_penalty")
 """Fields of the section ``decoding`` by which a text is drawn."""
 Rows = NDArray[np.float32]
@@ -365,16 +366,6 @@ def refuse_unequal(given: Sequence[str], texts: Sequence[str], name: str) -> Non
     refuse_others(given)
     if len(given) != len(texts):
         raise UsageError(f"there are {len(given)} for {len(texts)} texts; each text needs its own", name)
-
-
-def number_of(line: int, place: int) -> int:
-    """The number of a part of a text, on which what is drawn depends: its line, and its place there."""
-    return line + (place << _LINE_BITS)
-
-
-def line_of(number: int) -> int:
-    """The line of a part of a text."""
-    return number & ((1 << _LINE_BITS) - 1)
 
 
 def refuse_long(ids: Sequence[Ids], room: int, first: int, name: str) -> None:

@@ -16,7 +16,7 @@ from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.terms import Form, Letters, Term, Terms
 from regard.system.errors import Option, UsageError, notice
-from regard.tasks.text.task import decode_with_offsets, line_of
+from regard.tasks.text.task import LINES, decode_with_offsets
 from regard.text.language_tokens import Direction
 from regard.text.languages import WITHOUT_SPACES, primary
 from regard.text.terms import KEEP, NO_TERMS, PROTECTED, Phrases, TermList, count, is_letter, listed_lines, phrase
@@ -184,7 +184,7 @@ class TermSearch:
             numbers: of each, its line in it.
             search: from places of parts, the ``terms`` of each and what is ``forbidden`` in it to their outputs.
         """
-        lines, some = list(map(line_of, numbers)), list[list[tuple[WantedTerm, Term]]]()
+        lines, some = [number % LINES for number in numbers], list[list[tuple[WantedTerm, Term]]]()
         for source, text, line in zip(sources, texts, lines, strict=True):
             written = list(self._writable(self._own.wanted(text, self._source), line))
             some.append(self._fitting(written, self._room(len(source)), line))

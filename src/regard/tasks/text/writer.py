@@ -22,10 +22,10 @@ from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, find_at_once
 from regard.tasks.text.output_options import MOST, OutputOptions
 from regard.tasks.text.task import (
+    LINES,
     AnyModel,
     TextTask,
     decode_with_symbols,
-    number_of,
     refuse_long,
     refuse_others,
     refuse_unequal,
@@ -151,7 +151,7 @@ class Writer(TextTask[AnyWriterAssets, AnyModel]):
             refuse_unequal(drafts, texts, "drafts")
         groups, ids = self.parts(texts, first)
         begins = None if prefixes is None else self._begins(prefixes, groups, first)
-        numbers = [number_of(line, place) for line, group in enumerate(groups, first) for place in range(len(group))]
+        numbers = [line + place * LINES for line, group in enumerate(groups, first) for place in range(len(group))]
         ahead = self._drafts(drafts, groups) if drafts is not None and any(drafts) else None
         given = _Parts([part for group in groups for part in group], ids, numbers, begins, ahead)
         own = None if options.draws else self.terminology if options.terms is None else options.terms
@@ -372,7 +372,7 @@ class _Parts:
 
     Args:
         texts, ids: what each is, and what is read of it.
-        numbers: all different: the line of each, and its place there.
+        numbers: all different: the line of each, and its place there (:data:`~regard.tasks.text.task.LINES`).
         begins: tokens that the output of each begins with; ``None``: those of the language.
         drafts: tokens that it may be like.
     """

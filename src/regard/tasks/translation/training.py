@@ -6,7 +6,7 @@ import json
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -115,7 +115,7 @@ class TeacherForcing(BaseTraining[AnyWriter]):
             places = self._places(generate)
             each = -(-len(places) // world.shards)  # in as many groups as a step has shards
             groups = [places[first : first + each] for first in range(0, len(places), each)]
-            found = world.divide(groups, self._search)
+            found = world.divide(groups, lambda some: json.dumps([one.text for one in self._greedy(some)]).encode())
             hypotheses = [text for one in found for text in json.loads(one)]
             texts = self._texts(places)
         samples = tuple(
@@ -158,10 +158,6 @@ class TeacherForcing(BaseTraining[AnyWriter]):
     def _texts(self, places: Sequence[int]) -> list[TextPair]:
         found: list[TextPair] = self.prepared.validation_pairs()
         return [found[place] for place in places]
-
-    def _search(self, places: Sequence[int]) -> bytes:
-        """What is written for texts, as one process tells it to the others."""
-        return json.dumps([hypothesis.text for hypothesis in self._greedy(places)]).encode()
 
     def _greedy(self, places: Sequence[int], trace: Trace | None = None) -> list[Hypothesis]:
         found = self.nbest(self.task, places, beam=1, max_extra=self.max_extra, trace=trace, scores=False)
@@ -474,13 +470,13 @@ class TranslationJob(TrainingJob):
             prepare(examples, recipe, folder, self._learn, rests, progress, self._review, self.processes)
         )
         if recipe.training.guided_alignment:
-            links_of(found, self._read_links(examples, found) if self.links else None)
+            given = None
+            if self.links:
+                from regard.data.alignment.files import read_links  # few trainings need it
+
+                given = read_links(examples, self.links, PairEncoder(found.vocabularies, recipe))
+            links_of(found, given)
         return found
-
-    def _read_links(self, examples: SplitCorpora[TextPair], prepared: PreparedPairs) -> Iterator[Links]:
-        from regard.data.alignment.files import read_links  # few trainings need it
-
-        return read_links(examples, self.links, PairEncoder(prepared.vocabularies, self.recipe))
 
     def _learn(self, examples: SplitCorpora[TextPair]) -> PairEncoder:
         """Learn the vocabularies from a seeded sample, unless a model has them; judge the data by them."""

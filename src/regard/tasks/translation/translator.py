@@ -284,12 +284,10 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         sources = self.sources(text)
         if len(sources) > 1:
             raise RegardError(f"is cut into {len(sources)} parts; ask sentence by sentence", "text for alternatives")
+        if not sources:
+            return []
         own = self.decoding(OutputOptions(beam=beam)), self.symbols, self.target_tokenizer, n
-        return (
-            alternatives(self.search, self.step(), sources[0], *own, None if best is None else best.tokens)
-            if sources
-            else []
-        )
+        return alternatives(self.search, self.step(), sources[0], *own, None if best is None else best.tokens)
 
     def align(self, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[Links]:
         """Which words of each text and of its translation belong together, by cross-attention.
