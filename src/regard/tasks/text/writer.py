@@ -111,6 +111,10 @@ class Writer(TextTask[AnyWriterAssets, AnyModel]):
 
         return Terminology(self.assets.terms)
 
+    def engine_sizes(self) -> tuple[int, int]:
+        """What the engine's builder asks for: source and target pieces."""
+        return self.source_tokenizer.size, self.target_tokenizer.size
+
     def step(self) -> Any:
         """The step of search."""
         return step_of(self)

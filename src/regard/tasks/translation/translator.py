@@ -128,10 +128,6 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         ngrams = self.assets.ngrams if self.direction[0] == UNKNOWN_LANGUAGE else None
         return ngrams.guess(text) if ngrams else None
 
-    def engine_sizes(self) -> tuple[int, int]:
-        """What the engine's builder asks for: source and target pieces."""
-        return self.assets.sizes
-
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer | Rnn:
         """The encoder-decoder of a recipe, for n source and target pieces."""

@@ -63,10 +63,6 @@ class TextToText(Writer[AnswerAssets, "Transformer"]):
         assert isinstance(recipe.model, TransformerSection)
         return transformer(recipe.model, sizes[0], sizes[0], key)
 
-    def engine_sizes(self) -> tuple[int, int]:
-        """What the engine's builder asks for: source and target pieces, those of the one vocabulary."""
-        return self.assets.sizes[0], self.assets.sizes[0]
-
     @overload
     def ask(self, text: str, prefix: str = "", beam: int | None = None) -> str: ...
     @overload
