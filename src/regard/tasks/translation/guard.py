@@ -271,13 +271,10 @@ def _of_words(source: str, output: str) -> list[Found]:
     places = places_of(output)
     read, said = ([text[slice(*place)] for place in places_of(text)] for text in (source, output))
     again, copied = mark_repetitions([word.casefold() for word in said]), _mark_copies(read, said)
-    more = int(again.sum()) - int(mark_repetitions([word.casefold() for word in read]).sum())
-    found: list[Found] = []
-    marked: tuple[tuple[Kind, float, NDArray[np.bool_]], ...]
-    marked = (("repetition", max(0, more), again), ("copy", int(copied.sum()), copied))
-    for kind, count, mark_W in marked:
-        found.append((kind, count / max(1, len(said)), _join(places, mark_W) if count else ()))
-    return found
+    more = max(0, int(again.sum()) - int(mark_repetitions([word.casefold() for word in read]).sum()))
+    words = max(1, len(said))
+    repeated = _join(places, again) if more else ()
+    return [("repetition", more / words, repeated), ("copy", int(copied.sum()) / words, _join(places, copied))]
 
 
 def mark_repetitions(words: Sequence[str]) -> NDArray[np.bool_]:
