@@ -12,12 +12,7 @@ import numpy as np
 
 from regard.config import Recipe
 from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, one_line
-from regard.data.corpora.labelled import (
-    LABELS,
-    LabelledJsonLines,
-    LabelledRows,
-    open_columns,
-)
+from regard.data.corpora.labelled import LABELS, LabelledJsonLines, LabelledRows, open_columns
 from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, TextEncoder
 from regard.data.prepare.windowing import Frame, LabelIds
 from regard.system.errors import Option, RegardError, UsageError

@@ -27,6 +27,8 @@ LARGEST_MIXTURE = 100.0
 """Limit of the factor of other scores: where the first say nothing yet, it would be without end."""
 _NEWTON, _SHORTEST, _RIDGE = 30, 1e-3, 1e-9
 """Of Newton's method: most steps, the shortest part of one, and what keeps the system solvable."""
+BINS = 20
+"""Of an isotonic map, at most."""
 UNUSUAL = 0.01
 """The share of outputs that are doubted although they are right."""
 SCORES: dict[str, Callable[[Threshold], float]] = {
@@ -160,21 +162,21 @@ def doubted_below(confidences: Sequence[float], right: Sequence[bool]) -> float:
     return float(f"{np.quantile(found, UNUSUAL):.4g}")
 
 
-def monotone_map(given_B: Floats, right_B: NDArray[np.bool_], bins: int = 20) -> tuple[tuple[float, float], ...]:
+def monotone_map(given_B: Floats, right_B: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
     """What numbers say of being right, both rising: isotonic regression over bins of equal counts [Zadrozny02].
 
     Args:
         given_B: the larger, the more probable it is right.
         right_B: whether it is.
-        bins: at most; neighbours in which the share of right ones would fall are joined.
 
     Returns:
-        To five digits; none where a bin would have fewer than 50.
+        To five digits, for :data:`BINS` at most: neighbours in which the share of right ones would fall are joined.
+        None where a bin would have fewer than 50.
     """
-    if len(given_B) < 50 * bins or not np.isfinite(given_B).all():
+    if len(given_B) < 50 * BINS or not np.isfinite(given_B).all():
         return ()
     kept: list[Floats] = []  # sums of given and of right, and counts
-    for part in np.array_split(given_B.argsort(kind="stable"), bins):
+    for part in np.array_split(given_B.argsort(kind="stable"), BINS):
         kept.append(np.array([given_B[part].sum(), right_B[part].sum(), len(part)]))
         while len(kept) > 1 and kept[-2][1] * kept[-1][2] >= kept[-1][1] * kept[-2][2]:
             last = kept.pop()

@@ -305,9 +305,9 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         self.encode_pairs(texts, translations, first, "translations")
         return align(self, texts, translations, first)
 
-    def sources(self, text: str, line: int = 1) -> list[Ids]:
+    def sources(self, text: str) -> list[Ids]:
         """The ids that the encoder reads of each part of a text; none of an empty one."""
-        return self.source_ids(self._parts(text, line))
+        return self.source_ids(self._parts(text, 1))
 
     def parts(self, texts: Sequence[str], first: int) -> tuple[list[list[str]], list[Ids]]:
         """Sentences or windows of texts that are too long."""
