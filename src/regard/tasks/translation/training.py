@@ -37,7 +37,7 @@ from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import Option, UsageError
 from regard.tasks.engine import use_engine
-from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, refuse_pipes
+from regard.tasks.protocols import InputFiles, ShouldStop, Task, refuse_pipes
 from regard.tasks.text.preparation import LANGUAGES
 from regard.tasks.text.writer import Hypothesis
 from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, StoppableTrace, Tell, TrainingJob
@@ -103,7 +103,14 @@ class TeacherForcing(BaseTraining[AnyWriter]):
     def loss(self, batch: PairBatch) -> Loss:
         """The smoothed loss of a batch, every target position a sample."""
         inputs = pairs(batch, self.task.device)
-        return target_loss(self.task, self.criterion, batch, inputs, self.task.model(inputs))
+        return self.target_loss(batch, inputs, self.task.model(inputs))
+
+    def target_loss(self, batch: PairBatch, inputs: Pairs, hidden_TD: Tensor) -> Loss:
+        """The smoothed loss of the decoder's output for a batch."""
+        model = self.task.model
+        self.criterion.train(model.training)
+        total, nll = self.criterion(*model.projection(hidden_TD), inputs.labels_T, inputs.weight_T, model.pieces)
+        return Loss(total, nll, batch.tokens)
 
     @torch.no_grad()
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
@@ -177,16 +184,6 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         return (text - loss) * tokens * (BEAMS * beam if beam > 1 else 1)
 
 
-def target_loss(
-    task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch, inputs: Pairs, hidden_TD: Tensor
-) -> Loss:
-    """The smoothed loss of the decoder's output for a batch."""
-    criterion.train(task.model.training)
-    projection = task.model.projection(hidden_TD)
-    total, nll = criterion(*projection, inputs.labels_T, inputs.weight_T, task.model.pieces)
-    return Loss(total, nll, batch.tokens)
-
-
 def final_outputs(
     task: Translation | TextToText,
     nbest: Callable[..., list[list[Any]]],
@@ -256,7 +253,7 @@ class TranslationTraining(TeacherForcing[Translation]):
             return super().loss(batch)
         inputs = pairs(batch, self.task.device)
         hidden_TD, guided = self.guided.forward(self.model, inputs, batch)
-        found = target_loss(self.task, self.criterion, batch, inputs, hidden_TD)
+        found = self.target_loss(batch, inputs, hidden_TD)
         return replace(found, total=found.total + guided)
 
     def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
