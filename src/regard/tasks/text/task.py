@@ -1,4 +1,4 @@
-"""What tasks share: base classes, checks of texts and options, batched forward passes; masks and sentinels in texts."""
+"""What tasks share: base classes, ensembles, checks of texts and options, batched passes; masks, sentinels in texts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -22,8 +23,9 @@ from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Precision
 from regard.system.threads import ended_threads
 from regard.tasks.assets import TextAssets
+from regard.tasks.model_path import is_same
 from regard.tasks.protocols import Read as Read
-from regard.tasks.protocols import Unloaded
+from regard.tasks.protocols import Task, Unloaded
 from regard.text.confidence import Side, UnseenWord
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
@@ -54,6 +56,7 @@ Rows = NDArray[np.float32]
 AnyAssets = TypeVar("AnyAssets")
 AnyTextAssets = TypeVar("AnyTextAssets", bound=TextAssets | Vocabularies)
 AnyModel = TypeVar("AnyModel", bound="nn.Module")
+AnyTask = TypeVar("AnyTask", bound=Any)
 Numbers = TypeVar("Numbers", NDArray[np.float32], NDArray[np.float64])
 
 
@@ -166,8 +169,6 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
         Raises:
             UsageError: it searches for nothing, or one is not a model of the same task, languages and vocabulary.
         """
-        from regard.tasks.text.ensemble import difference
-
         if "decoding" not in self.recipe.sections:
             raise UsageError(f"{self.info.noun} searches for nothing; ensembles are of models that write", "others")
         ensemble = copy(self)
@@ -176,6 +177,36 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
             if differs := difference(self, other):
                 raise UsageError(f"{differs} than the first model", f"others[{place}]")
         return ensemble
+
+
+def with_models(task: AnyTask, folder: Path, others: Mapping[Path, Task]) -> AnyTask:
+    """An ensemble of a model and others, by their folders.
+
+    Raises:
+        UsageError: one of these does not go with the model; names both.
+    """
+    for path, other in others.items():
+        if is_same(path, folder):
+            raise UsageError(f"is the same model as {folder}; an ensemble is of different ones", str(path))
+        if differs := difference(task, other):
+            raise UsageError(f"{differs} than {folder}; an ensemble is of models that read and write alike", str(path))
+    return task.with_models(others.values()) if others else task
+
+
+def difference(first: Any, other: Task) -> str:
+    """In what a model differs from another so that both are no ensemble, as what stands before "than"; else empty."""
+    if first.name != other.name:
+        return f"is {other.info.noun} and so of another task"
+    around = any(getattr(first, name, None) != getattr(other, name, None) for name in ("symbols", "before"))
+    if around or first.assets.sha256 != other.assets.sha256:
+        return "has another vocabulary"
+    return "translates other languages" if _languages(first) != _languages(other) else ""
+
+
+def _languages(task: Task) -> tuple[object, ...]:
+    """Those of the recipe, and their tokens."""
+    text = task.recipe.text
+    return text.source_language, text.target_language, getattr(task.assets, "languages", None)
 
 
 class TextTask(BaseTask[AnyTextAssets, AnyModel]):
