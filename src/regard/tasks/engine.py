@@ -93,12 +93,8 @@ def own_step_of(task: Task, **options: int) -> Any:
 
 def has_engine(recipe: Recipe) -> bool:
     """Whether the engine can compute the models of a recipe here."""
-    return recipe.model.family in ENGINES and not _without(recipe) and kernels.available()
-
-
-def _without(recipe: Recipe) -> str | None:
-    """The idea that a model was made without, if any: the engine has all of them."""
-    return getattr(recipe.model, "without", None)
+    made_without = getattr(recipe.model, "without", None)  # one idea: the engine has all of them
+    return recipe.model.family in ENGINES and not made_without and kernels.available()
 
 
 def give_engine(task: Task, folder: Path | str, wanted: Wanted) -> None:
@@ -130,7 +126,7 @@ def why_torch(recipe: Recipe) -> str:
     """Why the engine does not compute a model here."""
     if not kernels.available():
         return "Regard was installed without kernels, or they are switched off"
-    if idea := _without(recipe):
+    if idea := getattr(recipe.model, "without", None):
         return f"the model was made without {idea}"
     known = recipe.model.family in ENGINES
     return "it is not on the processor" if known else f"the engine has no {recipe.model.info.noun}"

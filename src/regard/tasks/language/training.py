@@ -516,10 +516,8 @@ def evaluate_corpus(task: MaskedLm, corpus: Corpus[DocumentPart], divide: Divide
         corpus: running text.
         divide: computes its batches, perhaps in several processes.
     """
-    known, paths = (
-        MaskedLmJob.encoder(task.assets.tokenizer, task.recipe),
-        ProductPaths(*[ops.full(str(task.device))] * 2),
-    )
+    known, exact = MaskedLmJob.encoder(task.assets.tokenizer, task.recipe), ops.full(str(task.device))
+    paths = ProductPaths(exact, exact)
     with scratch() as folder:
         scanned: DataScan[Scan[DocumentPart]] = DataScan.of([corpus], corpus)
         scanned.refuse_unreadable("documents")
