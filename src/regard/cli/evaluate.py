@@ -128,7 +128,7 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
     others = [one.name for one in fields(options) if one.name not in (*mine, *COMMON)]
     refuse_given(options, f"is not for {task.info.noun}; {instead}", *others)
     if options.with_:
-        from regard.tasks.text.ensemble import with_models
+        from regard.tasks.text.task import with_models
 
         more = {path: open_model(path, options.device, options.threads, "evaluate") for path in options.with_}
         task = with_models(task, folder, more)

@@ -253,7 +253,7 @@ def terms(
     """
     if add is not None:
         refuse_no_file(add)
-    from regard.tasks.text.term_folder import edit_terms
+    from regard.tasks.model_folder import edit_terms
 
     found = edit_terms(folder, add, remove or ())
     if json:

@@ -38,8 +38,7 @@ JOBS = {
 
 def model_class(task: str) -> type[Any]:
     """The class of a task's model."""
-    found: type[Any] = import_name(MODELS[task])
-    return found
+    return import_name(MODELS[task])
 
 
 def job_class(task: str) -> type[Any]:
@@ -52,5 +51,4 @@ def job_class(task: str) -> type[Any]:
         instead = f"train task = masked-lm, or begin another task from it by {Option('start_from')}"
         message = f"{task} is for encoders that regard import brings in, not for training; {instead}"
         raise UsageError(message, Option("task"))
-    found: type[Any] = import_name(JOBS[task])
-    return found
+    return import_name(JOBS[task])

@@ -19,7 +19,7 @@ from regard.config import Recipe, import_name
 from regard.system import kernels
 from regard.system.kernels.packing import Packer, SharingPacker
 from regard.tasks.model_path import model_folder
-from regard.tasks.protocols import EngineTask, Task
+from regard.tasks.protocols import Task
 from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torch_computes
 
 ENGINES = {
@@ -93,15 +93,11 @@ def own_step_of(task: Task, **options: int) -> Any:
 
 def has_engine(recipe: Recipe) -> bool:
     """Whether the engine can compute the models of a recipe here."""
-    return recipe.model.family in ENGINES and not _without(recipe) and kernels.available()
+    made_without = getattr(recipe.model, "without", None)  # one idea: the engine has all of them
+    return recipe.model.family in ENGINES and not made_without and kernels.available()
 
 
-def _without(recipe: Recipe) -> str | None:
-    """The idea that a model was made without, if any: the engine has all of them."""
-    return getattr(recipe.model, "without", None)
-
-
-def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
+def give_engine(task: Task, folder: Path | str, wanted: Wanted) -> None:
     """Let the engine compute a loaded task, where there is one.
 
     Raises:
@@ -114,13 +110,13 @@ def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
     use_engine(task)
 
 
-def use_engine(task: EngineTask) -> None:
+def use_engine(task: Task) -> None:
     """Let the engine compute a task whose model is in memory, where there is one, in the task's precision."""
     if has_engine(task.recipe):
         task.engine = ModelEngine(task)
 
 
-def share_engine(task: EngineTask, base: EngineTask) -> None:
+def share_engine(task: Task, base: Task) -> None:
     """Let the engine of a model use the matrices that were packed for another, where their weights are the same."""
     if isinstance(task.engine, ModelEngine) and isinstance(base.engine, ModelEngine):
         task.engine.packed = base.engine.packed
@@ -130,7 +126,7 @@ def why_torch(recipe: Recipe) -> str:
     """Why the engine does not compute a model here."""
     if not kernels.available():
         return "Regard was installed without kernels, or they are switched off"
-    if idea := _without(recipe):
+    if idea := getattr(recipe.model, "without", None):
         return f"the model was made without {idea}"
     known = recipe.model.family in ENGINES
     return "it is not on the processor" if known else f"the engine has no {recipe.model.info.noun}"
@@ -139,5 +135,4 @@ def why_torch(recipe: Recipe) -> str:
 def build(task: Task, take: Callable[..., NDArray[np.float32]], pack: Packer) -> object:
     """The engine of a task's model, of the weights that ``take`` gives by name."""
     section, sizes = task.recipe.model, task.engine_sizes()  # type: ignore[attr-defined]
-    engine: object = import_name(ENGINES[section.family])(section, *sizes, take, pack)
-    return engine
+    return import_name(ENGINES[section.family])(section, *sizes, take, pack)

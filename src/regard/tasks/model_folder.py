@@ -1,8 +1,8 @@
-"""A model folder and its task: models opened for torch, or for the engine without it."""
+"""A model folder and its task: models opened for torch, or for the engine without it; the terms of a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -16,15 +16,18 @@ from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Packer, Precision, SharingPacker
 from regard.system.threads import ended_threads
 from regard.tasks import model_class
-from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
+from regard.tasks.assets import PROCESSORS, AnswerAssets, ProcessorFile, read_json
 from regard.tasks.engine import build, has_engine
 from regard.tasks.model_path import MODEL as MODEL
 from regard.tasks.model_path import RECIPE as RECIPE
 from regard.tasks.model_path import existing, finished_folder, model_folder, verifying, weights_sha256, with_base
-from regard.tasks.protocols import Assets, EngineTask, Task, Unloaded
+from regard.tasks.protocols import Assets, Task, Unloaded
 from regard.tasks.text.precisions import Wanted, derived_files, precision_of, write_derived
 from regard.text.language_tokens import refuse_unknown
-from regard.training.checkpoints.manifest import NEXT
+from regard.text.terms import NO_TERMS, TermList
+from regard.text.tokenizers.vocabulary import TERMS, Vocabularies
+from regard.training.checkpoints import manifest
+from regard.training.checkpoints.files import Files
 
 if TYPE_CHECKING:
     import torch
@@ -56,16 +59,7 @@ def load(folder: Path | str, device: str | None = None) -> Task:
     Raises:
         RegardError: it is no model folder, or a file of it is damaged.
     """
-    from regard.models.store import check_weights, load_weights, refuse_infinite
-
-    folder = finished_folder(folder)
-    with verifying(folder):
-        recipe, assets = load_recipe_and_assets(folder)
-    check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
-    model = model_class(recipe.task).build(recipe, assets.sizes)
-    load_weights(folder / MODEL, model)
-    refuse_infinite(folder / MODEL, model)
-    return ready(recipe, assets, model, device, validated_paths(folder).get(processor.kind()))
+    return _load(finished_folder(folder), device)
 
 
 def load_adapter(folder: Path | str, base: Task, weights: str) -> Task:
@@ -78,19 +72,23 @@ def load_adapter(folder: Path | str, base: Task, weights: str) -> Task:
     Raises:
         RegardError: it is no adapter of this model, or a file of it is damaged.
     """
-    from regard.models.store import check_weights, load_weights, refuse_infinite
-
     folder = finished_folder(folder)
     named = Base.of(folder)
     if named is None or named.sha256 != weights:
         raise RegardError("is no adapter of this model", str(folder))
+    return _load(folder, str(base.device), base.model)
+
+
+def _load(folder: Path, device: str | None, base: torch.nn.Module | None = None) -> Task:
+    from regard.models.store import check_weights, load_weights, refuse_infinite
+
     with verifying(folder):
         recipe, assets = load_recipe_and_assets(folder)
-    check_weights(folder / MODEL, outline(recipe, assets))
+    check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
     model = model_class(recipe.task).build(recipe, assets.sizes)
-    load_weights(folder / MODEL, model, base.model)
+    load_weights(folder / MODEL, model, base)
     refuse_infinite(folder / MODEL, model)
-    return ready(recipe, assets, model, str(base.device), validated_paths(folder).get(processor.kind()))
+    return ready(recipe, assets, model, device, validated_paths(folder).get(processor.kind()))
 
 
 def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
@@ -98,8 +96,7 @@ def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
     import torch
 
     with torch.device("meta"):
-        model: torch.nn.Module = model_class(recipe.task).build(recipe, assets.sizes)
-    return model
+        return model_class(recipe.task).build(recipe, assets.sizes)
 
 
 def validated_paths(folder: Path) -> dict[str, str]:
@@ -124,8 +121,7 @@ def ready(
     model.eval().requires_grad_(False).to(chosen)
     known = [full for full in ops.full_paths(str(chosen)) if full == path]
     ops.use(model, known[0] if known else ops.full(str(chosen)))
-    task: Task = model_class(recipe.task)(recipe, assets, model)
-    return task
+    return model_class(recipe.task)(recipe, assets, model)
 
 
 def choose_device(device: str | None) -> torch.device:
@@ -218,7 +214,7 @@ class LazyEngine:
         return getattr(self._engine, name)
 
 
-def open_with(given: Path | str, engine: object, wanted: Wanted) -> EngineTask:
+def open_with(given: Path | str, engine: object, wanted: Wanted) -> Task:
     """The task of a model folder for an engine that there is; its weights are not read."""
     folder = finished_folder(given)
     task = _task_of(folder)
@@ -244,16 +240,15 @@ def write_packed(given: Path | str, precision: Precision) -> Path:
         return _keep(folder, settled, kept)
 
 
-def _open_task(folder: Path, shared: SharedWeights | None = None) -> tuple[EngineTask, WeightFile, str | None]:
+def _open_task(folder: Path, shared: SharedWeights | None = None) -> tuple[Task, WeightFile, str | None]:
     """The task of a model folder without an engine yet, its weights, and which those were before."""
     task, settled = _task_of(folder), settled_weights(folder)
     return task, shared.file(folder / MODEL) if shared else WeightFile(folder / MODEL), settled
 
 
-def _task_of(folder: Path) -> EngineTask:
+def _task_of(folder: Path) -> Task:
     recipe, assets = load_recipe_and_assets(folder)
-    task: EngineTask = model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
-    return task
+    return model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
 
 
 def settled_weights(folder: Path) -> str | None:
@@ -262,7 +257,7 @@ def settled_weights(folder: Path) -> str | None:
     Asked before the weights are opened and given back afterwards, it tells whether they are the same still: a training
     replaces first the weights and then the manifest.
     """
-    if (folder / NEXT).exists():
+    if (folder / manifest.NEXT).exists():
         return None
     try:
         return weights_sha256(folder)
@@ -271,7 +266,7 @@ def settled_weights(folder: Path) -> str | None:
 
 
 def _mapped_or_packed(
-    folder: Path, settled: str | None, task: EngineTask, weights: WeightFile, verified: Callable[[], None]
+    folder: Path, settled: str | None, task: Task, weights: WeightFile, verified: Callable[[], None]
 ) -> object:
     """The engine of a task, of a file's weights, which are finite: those packed before were seen to be so then.
 
@@ -304,3 +299,23 @@ def _keep(folder: Path, settled: str | None, kept: RecordingPacker) -> Path:
     if settled is None or settled_weights(folder) != settled:
         raise RegardError("is being replaced; pack it again when the training is done", str(folder))
     return write_derived(folder, settled, PACKED_WEIGHTS, kept.content(settled))
+
+
+def edit_terms(folder: Path, add: Path | None = None, remove: Sequence[str] = ()) -> TermList:
+    """The terms of a model folder, some removed and then those of a file added; the folder changes at once.
+
+    Raises:
+        UsageError: its model neither translates nor answers.
+        RegardError: folder or file is damaged, or a term to remove is not there.
+    """
+    folder = model_folder(folder)
+    recipe, assets = load_recipe_and_assets(folder)
+    if not isinstance(assets, Vocabularies | AnswerAssets):
+        raise UsageError(f"is {recipe.info.noun}; terms are kept by what translate and ask write", str(folder))
+    before = assets.terms or NO_TERMS
+    found = before.without(remove)
+    if add is not None:
+        found = found.with_lines(TermList.read(add))
+    if found.lines != before.lines:
+        manifest.replace(folder, {TERMS: [found.content]}, Files())
+    return found

@@ -128,16 +128,16 @@ class Task(Protocol):
     """A loaded model with its assets; each task has its own class."""
 
     recipe: Recipe
+    info: TaskInfo
+    """The row of its task."""
+    name: str
+    """The recipe's word."""
     others: tuple[Any, ...]
     """Models whose probabilities are averaged with those of this one."""
-
-    @property
-    def info(self) -> TaskInfo:
-        """The row of its task."""
-
-    @property
-    def name(self) -> str:
-        """The recipe's word."""
+    engine: Callable[[], object] | None
+    """Gives a step that computes in the model's place, where there is one."""
+    precision: Precision
+    """How the engine stores weights: fp32, bf16 or int8."""
 
     @property
     def model(self) -> nn.Module:
@@ -155,32 +155,14 @@ class Task(Protocol):
     def device_name(self) -> str:
         """The same as a word, for which no model is loaded."""
 
-    @property
-    def engine(self) -> Callable[[], object] | None:
-        """Gives a step that computes in the model's place, where there is one."""
-
-    @property
-    def precision(self) -> Precision:
-        """How the engine stores weights: fp32, bf16 or int8."""
-
-
-class EngineTask(Task, Protocol):
-    """A task that an engine can be given to."""
-
-    engine: Callable[[], object] | None
-    precision: Precision
-
 
 class TextModel(Task, Protocol):
     """A task that reads texts."""
 
-    @property
-    def source_tokenizer(self) -> AnyTokenizer:
-        """Of what is read."""
-
-    @property
-    def target_tokenizer(self) -> AnyTokenizer:
-        """Of what is written, if anything."""
+    source_tokenizer: AnyTokenizer
+    """Of what is read."""
+    target_tokenizer: AnyTokenizer
+    """Of what is written, if anything."""
 
     def inputs(self, packed: Packed) -> Tokens:
         """The input of what reads."""

@@ -117,10 +117,10 @@ def test_what_thresholds_accept_is_counted() -> None:
     confidence, right, outside = drawn()
     thresholds = np.array([0.0, 0.31, 0.5, 0.505, 1.0])
     found = calibration.acceptance_scores(confidence, right, outside, thresholds)
-    for place, threshold in enumerate(thresholds):
+    for one, threshold in zip(found, thresholds, strict=True):
         for name, value in by_hand(confidence, right, outside, threshold).items():
-            scores = calibration.SCORES[name](found) if name in calibration.SCORES else getattr(found, name)
-            assert scores[place] == pytest.approx(value), (name, threshold)
+            score = calibration.SCORES[name](one) if name in calibration.SCORES else getattr(one, name)
+            assert score == pytest.approx(value), (name, threshold)
 
 
 @pytest.mark.one_of(2)

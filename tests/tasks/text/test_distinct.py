@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from regard.decoding.hypotheses import Hypothesis
-from regard.tasks.text.distinct import core, distinct, search_distinct
+from regard.tasks.text.writer import core, search_distinct
 from tests.tasks import small_tasks
 
 TEXTS = [small_tasks.SOURCE, "The street.", "The animal was too tired."]
@@ -44,7 +44,6 @@ def test_a_text_with_too_few_is_searched_again_by_a_wider_beam_and_others_are_no
     found = search_distinct(searched.find, 3, 3, 5, lambda tokens: str(tokens[0]))
     assert [[one.tokens[0] for one in line] for line in found] == [[0, 1, 2], [0, 1], [0]]
     assert searched.asked == [([0, 1, 2], 5), ([1, 2], 10), ([1, 2], 20), ([1, 2], 40), ([1, 2], 80)]
-    assert distinct([], str) == []
 
 
 @pytest.mark.parametrize("make", [small_tasks.translator, small_tasks.asker])

@@ -8,7 +8,7 @@ import pytest
 
 from regard.system.errors import UsageError
 from regard.tasks.engine import use_engine
-from regard.tasks.text.ensemble import with_models
+from regard.tasks.text.task import with_models
 from tests.refusals import refused
 from tests.tasks import small_tasks
 

@@ -13,8 +13,7 @@ import pytest
 import regard
 from regard.config import recipe_from
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.model_folder import open_without_torch
-from regard.tasks.text.term_folder import edit_terms
+from regard.tasks.model_folder import edit_terms, open_without_torch
 from regard.tasks.text.terms import Terminology, TermSearch, form_tokens
 from regard.tasks.translation.translator import Translation
 from regard.text.terms import TermList, count

@@ -15,8 +15,7 @@ from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology
 from regard.tasks.text.writer import Hypothesis
 from regard.tasks.translation.calibration import calibrate
-from regard.tasks.translation.forced_pass import forced_passes
-from regard.tasks.translation.guard import DEFAULT, LEAST, ForcedPass, fit, judge, mark_repetitions
+from regard.tasks.translation.guard import DEFAULT, LEAST, ForcedPass, fit, forced_passes, judge, mark_repetitions
 from regard.tasks.translation.retry import retry
 from regard.text.terms import TermList
 from tests.refusals import refused

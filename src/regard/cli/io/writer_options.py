@@ -130,6 +130,6 @@ def open_others(exchange: Exchange, task: AnyTask, paths: Sequence[Path] | None)
     """The model, with others of which --with names the folders as an ensemble."""
     if not paths:
         return task
-    from regard.tasks.text.ensemble import with_models
+    from regard.tasks.text.task import with_models
 
     return with_models(task, exchange.folder, {path: exchange.open_beside("--with", path) for path in paths})

@@ -21,9 +21,9 @@ from regard.data.batches.batch import Ids, Packed, PairBatch
 from regard.data.prepare.folder import PreparedPairs
 from regard.models.inputs import pairs
 from regard.system.errors import RegardError
-from regard.tasks.protocols import ShouldStop, Task
+from regard.tasks.protocols import ShouldStop
 from regard.tasks.training.base import ProductPaths
-from regard.tasks.translation.training import TranslationJob, TranslationTraining, target_loss
+from regard.tasks.translation.training import TranslationJob, TranslationTraining
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 from regard.training.objective import Loss
@@ -113,14 +113,13 @@ class DemonstrationTraining(TranslationTraining):
         model, inputs = self.model, pairs(batch, self.task.device)
         memory_SD = model.encoder(inputs.source)
         hidden_TD = model.decoder(inputs.target, memory_SD, inputs.source)
-        found = target_loss(self.task, self.criterion, batch, inputs, hidden_TD)
+        found = self.target_loss(batch, inputs, hidden_TD)
         return replace(found, total=found.total + self.second.loss(memory_SD, model.output.weight, batch))
 
     @torch.no_grad()
-    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
+    def finish(self, task: Translation, should_stop: ShouldStop) -> list[str]:
         """As of any translator; and how often the encoder alone tells what *it* becomes."""
         lines = super().finish(task, should_stop)
-        assert isinstance(task, Translation)
         found = [
             self.second.right(task.model.encoder(task.inputs(batch.source)), task.model.output.weight, batch)
             for batch in self.batches.validation

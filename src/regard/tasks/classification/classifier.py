@@ -307,7 +307,7 @@ def _classes(
     error = expected_calibration_error(confidence_B[~outside_B], right_B[~outside_B])
     scope = None
     if judge.threshold or outside_B.any():
-        scope = acceptance_scores(confidence_B, right_B, outside_B, np.array([judge.threshold])).at(0)
+        (scope,) = acceptance_scores(confidence_B, right_B, outside_B, np.array([judge.threshold]))
     return scores, error, scope, unknown
 
 
@@ -372,6 +372,14 @@ class TextLabelTask(LabelTask[ClassAssets, "Reader"], TextReader):
 
     assets_class = ClassAssets
 
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:
+        """The encoder of a recipe with a head for n labels."""
+        from regard.models.build import classes, reader
+
+        assert isinstance(recipe.model, BertSection | RnnEncoderSection)
+        return reader(recipe.model, sizes[0], classes(recipe.model, max(1, sizes[1])), key)
+
     @abstractmethod
     def parse_line(self, line: str, number: int) -> Any:
         """What a numbered line asks for; ``None`` for an empty one."""
@@ -403,14 +411,6 @@ class Classification(TextLabelTask):
     """A classifier of texts, ready to use."""
 
     open_corpus = staticmethod(open_labelled)
-
-    @staticmethod
-    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:
-        """The encoder of a recipe with a head for n labels."""
-        from regard.models.build import classes, reader
-
-        assert isinstance(recipe.model, BertSection | RnnEncoderSection)
-        return reader(recipe.model, sizes[0], classes(recipe.model, max(1, sizes[1])), key)
 
     @overload
     def classify(self, text: str, threshold: float | None = None) -> Prediction: ...

@@ -161,7 +161,7 @@ class SingleLabel:
             return [*lines, f"out of scope {section.out_of_scope!r}: {said}"] if section.out_of_scope else lines
         some_B = known_B | outside_B
         sides = confidence_B[some_B], right_B[some_B], outside_B[some_B]
-        found = calibration.acceptance_scores(*sides, np.array([threshold])).at(0)
+        (found,) = calibration.acceptance_scores(*sides, np.array([threshold]))
         chosen = "as the recipe says" if section.threshold else f"chosen by {section.threshold_by}"
         recall = f", recall out of scope {found.recall:.2f}" if outside_B.any() else ""
         scope = (

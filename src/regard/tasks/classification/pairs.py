@@ -12,16 +12,11 @@ import numpy as np
 
 from regard.config import Recipe
 from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, one_line
-from regard.data.corpora.labelled import (
-    LABELS,
-    LabelledJsonLines,
-    LabelledRows,
-    open_columns,
-)
+from regard.data.corpora.labelled import LABELS, LabelledJsonLines, LabelledRows, open_columns
 from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, TextEncoder
 from regard.data.prepare.windowing import Frame, LabelIds
 from regard.system.errors import Option, RegardError, UsageError
-from regard.tasks.classification.classifier import NOTHING, ClassAssets, Classification, Prediction, TextLabelTask
+from regard.tasks.classification.classifier import NOTHING, ClassAssets, Prediction, TextLabelTask
 from regard.tasks.protocols import Unloaded
 from regard.tasks.text.task import BETWEEN, Read, read_as
 from regard.text.lines import InvalidLines
@@ -204,11 +199,6 @@ class PairClassification(TextLabelTask):
     def __init__(self, recipe: Recipe, assets: ClassAssets, model: Reader | Unloaded[Reader]) -> None:
         super().__init__(recipe, assets, model)
         self.frame = pair_frame(assets.tokenizer, recipe)
-
-    @staticmethod
-    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:
-        """The encoder of a recipe with a head for n labels."""
-        return Classification.build(recipe, sizes, key)
 
     @overload
     def classify(self, text: Pair, threshold: float | None = None) -> Prediction: ...

@@ -106,7 +106,7 @@ AnyLabelTask = TypeVar("AnyLabelTask", bound=LabelTask[Any, Any])
 
 
 class LabelTrainingTask(BaseTraining[AnyLabelTask]):
-    """Training task for labels of whole examples; implements :class:`~regard.tasks.training.base.TrainingTask`.
+    """Training task for labels of whole examples.
 
     While it is learned from, each window of a text that is too long for one is an example of its own. Where the model
     is judged, or something fitted, a text counts once, by the mean of its windows' scores, as in use.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regard.config import Decoding, GptSection, Recipe
 from regard.data.batches.batch import Ids, batches_by_length, pack_sources
-from regard.decoding.hypotheses import Hypothesis, Stop, Symbols
+from regard.decoding.hypotheses import Hypothesis, Stop
 from regard.decoding.search import Scheduler, sample
 from regard.decoding.strategies import random_sampling
 from regard.system.errors import UsageError
@@ -24,10 +24,10 @@ from regard.tasks.text.task import (
     Read,
     TextTask,
     inference_mode,
+    output_symbols,
     read_as,
     refuse_others,
     sampling_values,
-    suppressed,
 )
 from regard.text.confidence import ScoredText
 from regard.text.counts import counted
@@ -143,11 +143,7 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Gpt | Unloaded[Gpt]) -> None:
         super().__init__(recipe, assets, model)
-        tokenizer = assets.tokenizer
-        never = np.setdiff1d(np.arange(tokenizer.size), np.append(tokenizer.ordinary, tokenizer.end))
-        self.symbols = Symbols(
-            tokenizer.start, tokenizer.end, (*never.tolist(), *suppressed(tokenizer, recipe.decoding))
-        )
+        self.symbols = output_symbols(assets.tokenizer, recipe.decoding, assets.tokenizer.start)
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Gpt:

@@ -148,8 +148,7 @@ class MaskedLm(TextReader):
 
         read, head = self.inputs(packed), self.head
         hidden_ND = head(self.model.encoder(read)[torch.from_numpy(places_N).to(self.device)], read.sequences)
-        found: NDArray[np.float64] = head.scores(hidden_ND).double().log_softmax(1).cpu().numpy()
-        return found
+        return head.scores(hidden_ND).double().log_softmax(1).cpu().numpy()
 
     def _candidates(self, asked: GappedText, scores: Sequence[NDArray[np.float64]], k: int) -> list[list[Candidate]]:
         """Pieces only: texts contain no symbols."""

@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -48,9 +48,9 @@ from regard.system.keys import generator
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.generator import LanguageModel, Perplexity, surprisals
 from regard.tasks.language.masked import MaskedLm
-from regard.tasks.protocols import Divide, InputFiles, ShouldStop, Task, find_at_once
+from regard.tasks.protocols import AnyTask, Divide, InputFiles, ShouldStop, Task, find_at_once
 from regard.tasks.text.preparation import SYMBOLS, learned_tokenizer, prepare_split, prepared_assets
-from regard.tasks.text.task import TextTask, decode_with_symbols
+from regard.tasks.text.task import decode_with_symbols
 from regard.tasks.training.base import (
     BaseTraining,
     ProductPaths,
@@ -169,8 +169,7 @@ class RunningTextJob(TrainingJob):
 
     def teach(self, task: Task, prepared: PreparedExamples, paths: ProductPaths) -> TrainingTask:
         """The training task for a fresh model."""
-        found: TrainingTask = self.training(task, prepared, paths, self.characters)
-        return found
+        return self.training(task, prepared, paths, self.characters)
 
 
 class VocabularySample:
@@ -195,8 +194,8 @@ class VocabularySample:
         self.texts += [text[begin : begin + PART] for begin in begins if self._random.random() < self._share]
 
 
-class PredictionTraining(BaseTraining[TextTask[Any, Any]]):
-    """Training task of (masked) language models; implements :class:`~regard.tasks.training.base.TrainingTask`.
+class PredictionTraining(BaseTraining[AnyTask]):
+    """Training task of (masked) language models.
 
     Args:
         task: the model to train.
@@ -205,9 +204,7 @@ class PredictionTraining(BaseTraining[TextTask[Any, Any]]):
         characters: of the text, for the size table.
     """
 
-    def __init__(
-        self, task: TextTask[Any, Any], prepared: PreparedExamples, paths: ProductPaths, characters: int
-    ) -> None:
+    def __init__(self, task: AnyTask, prepared: PreparedExamples, paths: ProductPaths, characters: int) -> None:
         recipe = task.recipe
         self.criterion = SmoothedCrossEntropy(recipe.training.label_smoothing)
         super().__init__(task, prepared, paths, characters, self.criterion)
@@ -274,10 +271,9 @@ class PredictionTraining(BaseTraining[TextTask[Any, Any]]):
         return [f"{counted(learned.tokens, 'token')} to learn from, {held.tokens:,} to validate on"]
 
 
-class LanguageModelTraining(PredictionTraining):
+class LanguageModelTraining(PredictionTraining[LanguageModel]):
     """Next words as training sees them [Radford18 §3.1, eq. 1]."""
 
-    task: LanguageModel
     sizes = (SizeDefaults(5_000_000, "gpt-tiny", 25, _CHARACTERS), SizeDefaults(MORE, "gpt-tiny", 10, _WORDS))
 
     def guessing(self, text: Shards, labels: Shards, seed: int | None) -> NextTokenExamples:
@@ -369,10 +365,9 @@ class LanguageModelJob(RunningTextJob):
         return DocumentEncoder(tokenizer, ended=True)
 
 
-class MaskedLmTraining(PredictionTraining):
+class MaskedLmTraining(PredictionTraining[MaskedLm]):
     """Masked words as training sees them [Devlin19 §3.1]."""
 
-    task: MaskedLm
     sizes = (
         SizeDefaults(5_000_000, "bert-small", 20, {**_WORDS, "data": {"max_tokens": 128}}),
         SizeDefaults(MORE, "bert-small", 5, {**_WORDS, "data": {"max_tokens": 128}}),
@@ -391,8 +386,7 @@ class MaskedLmTraining(PredictionTraining):
         """Only where something is hidden: the head does not look at the rest."""
         given = self.task.inputs(batch.text)
         places_N = torch.from_numpy(batch.places_N).to(given.ids_T.device)
-        hidden_ND: Tensor = self.task.head(self.task.model.encoder(given)[places_N], given.sequences)
-        return hidden_ND
+        return self.task.head(self.task.model.encoder(given)[places_N], given.sequences)
 
     def table(self, hidden_ND: Tensor) -> tuple[Tensor, Tensor]:
         """The table of embeddings, each piece's bias one entry more, which meets a one."""
@@ -406,8 +400,7 @@ class MaskedLmTraining(PredictionTraining):
         """The most probable piece at each hidden place."""
         head, hidden_ND = self.task.head, self.hidden_states(batch)
         parts = [head.scores(hidden_ND[place : place + 512]).argmax(1) for place in range(0, len(hidden_ND), 512)]
-        found: Ids = torch.cat([*parts, hidden_ND.new_empty(0).long()]).cpu().numpy()
-        return found
+        return torch.cat([*parts, hidden_ND.new_empty(0).long()]).cpu().numpy()
 
     def samples(self) -> tuple[Sample, ...]:
         """The beginnings of some windows: masked, original, and filled by the model."""
@@ -523,10 +516,8 @@ def evaluate_corpus(task: MaskedLm, corpus: Corpus[DocumentPart], divide: Divide
         corpus: running text.
         divide: computes its batches, perhaps in several processes.
     """
-    known, paths = (
-        MaskedLmJob.encoder(task.assets.tokenizer, task.recipe),
-        ProductPaths(*[ops.full(str(task.device))] * 2),
-    )
+    known, exact = MaskedLmJob.encoder(task.assets.tokenizer, task.recipe), ops.full(str(task.device))
+    paths = ProductPaths(exact, exact)
     with scratch() as folder:
         scanned: DataScan[Scan[DocumentPart]] = DataScan.of([corpus], corpus)
         scanned.refuse_unreadable("documents")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from regard.system.errors import RegardError, UsageError
 
 Floats = NDArray[np.float64]
-Score = Callable[["AcceptanceScores"], Floats]
 
 COLDEST, HOTTEST = 0.1, 1000.0
 """Limits of the temperature: where every validation text is right, the best one would be 0."""
@@ -27,12 +27,14 @@ LARGEST_MIXTURE = 100.0
 """Limit of the factor of other scores: where the first say nothing yet, it would be without end."""
 _NEWTON, _SHORTEST, _RIDGE = 30, 1e-3, 1e-9
 """Of Newton's method: most steps, the shortest part of one, and what keeps the system solvable."""
+BINS = 20
+"""Of an isotonic map, at most."""
 UNUSUAL = 0.01
 """The share of outputs that are doubted although they are right."""
-SCORES: dict[str, Score] = {
+SCORES: dict[str, Callable[[Threshold], float]] = {
     "balanced": lambda accepted: (accepted.in_scope_accuracy + accepted.recall) / 2,
-    "accuracy": lambda accepted: accepted.accuracy,
-    "f1": lambda accepted: accepted.f1,
+    "accuracy": attrgetter("accuracy"),
+    "f1": attrgetter("f1"),
 }
 """Criteria to choose a threshold; ``balanced`` is the mean of accuracy in scope and recall out of scope."""
 
@@ -160,21 +162,21 @@ def doubted_below(confidences: Sequence[float], right: Sequence[bool]) -> float:
     return float(f"{np.quantile(found, UNUSUAL):.4g}")
 
 
-def monotone_map(given_B: Floats, right_B: NDArray[np.bool_], bins: int = 20) -> tuple[tuple[float, float], ...]:
+def monotone_map(given_B: Floats, right_B: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
     """What numbers say of being right, both rising: isotonic regression over bins of equal counts [Zadrozny02].
 
     Args:
         given_B: the larger, the more probable it is right.
         right_B: whether it is.
-        bins: at most; neighbours in which the share of right ones would fall are joined.
 
     Returns:
-        To five digits; none where a bin would have fewer than 50.
+        To five digits, for :data:`BINS` at most: neighbours in which the share of right ones would fall are joined.
+        None where a bin would have fewer than 50.
     """
-    if len(given_B) < 50 * bins or not np.isfinite(given_B).all():
+    if len(given_B) < 50 * BINS or not np.isfinite(given_B).all():
         return ()
     kept: list[Floats] = []  # sums of given and of right, and counts
-    for part in np.array_split(given_B.argsort(kind="stable"), bins):
+    for part in np.array_split(given_B.argsort(kind="stable"), BINS):
         kept.append(np.array([given_B[part].sum(), right_B[part].sum(), len(part)]))
         while len(kept) > 1 and kept[-2][1] * kept[-1][2] >= kept[-1][1] * kept[-2][2]:
             last = kept.pop()
@@ -228,32 +230,16 @@ def log_sum_exp(values_BC: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class AcceptanceScores:
-    """Scores for each threshold, 0 to 100; texts with lower confidence are classified as out of scope.
+class Threshold:
+    """A lowest accepted probability and its scores, 0 to 100; texts below it are classified as out of scope.
 
     Args:
-        thresholds: the lowest accepted probabilities.
+        value: the probability.
         accuracy: the share of all texts that were treated rightly.
         in_scope_accuracy: the share of texts in scope with the right label; out-of-scope predictions are wrong.
         recall: the share of texts out of scope classified as such [Larson19 §3].
         f1: F1 of being out of scope.
     """
-
-    thresholds: Floats
-    accuracy: Floats
-    in_scope_accuracy: Floats
-    recall: Floats
-    f1: Floats
-
-    def at(self, place: int) -> Threshold:
-        """One of the thresholds with its scores."""
-        rows = (self.thresholds, self.accuracy, self.in_scope_accuracy, self.recall, self.f1)
-        return Threshold(*(float(row[place]) for row in rows))
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """The lowest accepted probability, and its scores on the texts it was chosen on, 0 to 100."""
 
     value: float
     accuracy: float
@@ -264,7 +250,7 @@ class Threshold:
 
 def acceptance_scores(
     confidence_B: Floats, right_B: NDArray[np.bool_], outside_B: NDArray[np.bool_], thresholds: Floats
-) -> AcceptanceScores:
+) -> list[Threshold]:
     """What each threshold makes of texts: those with a lower confidence are classified as out of scope.
 
     Args:
@@ -281,13 +267,10 @@ def acceptance_scores(
     right_in, right_out = int(right_B.sum()) - below(right_B), below(outside_B)
     said_out = right_out + below(~outside_B)
     inside, outside = int((~outside_B).sum()), int(outside_B.sum())
-    return AcceptanceScores(
-        thresholds,
-        accuracy=100 * (right_in + right_out) / max(1, inside + outside),
-        in_scope_accuracy=100 * right_in / max(1, inside),
-        recall=100 * right_out / max(1, outside),
-        f1=200 * right_out / np.maximum(1, said_out + outside),
-    )
+    accuracy = 100 * (right_in + right_out) / max(1, inside + outside)
+    in_scope_accuracy, recall = 100 * right_in / max(1, inside), 100 * right_out / max(1, outside)
+    f1 = 200 * right_out / np.maximum(1, said_out + outside)
+    return [Threshold(*row) for row in np.stack([thresholds, accuracy, in_scope_accuracy, recall, f1], 1).tolist()]
 
 
 def choose_threshold(
@@ -310,5 +293,4 @@ def choose_threshold(
         raise RegardError("a threshold needs validation texts of both kinds: in scope and out of scope")
     known = np.unique(confidence_B)
     thresholds = np.concatenate([[0.0], (known[1:] + known[:-1]) / 2, [1.0]])
-    found = acceptance_scores(confidence_B, right_B, outside_B, thresholds)
-    return found.at(int(SCORES[score](found).argmax()))
+    return max(acceptance_scores(confidence_B, right_B, outside_B, thresholds), key=SCORES[score])

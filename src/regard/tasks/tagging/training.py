@@ -63,7 +63,7 @@ class FoundTags:
 
 
 class TaggingTraining(BaseTraining[Tagging]):
-    """Training task of tagging; implements :class:`~regard.tasks.training.base.TrainingTask`.
+    """Training task of tagging.
 
     Args:
         task: the model to train.

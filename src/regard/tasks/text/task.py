@@ -1,13 +1,14 @@
-"""What tasks share: base classes, checks of texts and options, batched forward passes; masks and sentinels in texts."""
+"""What tasks share: base classes, ensembles, checks of texts and options, batched passes; masks, sentinels in texts."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -22,10 +23,11 @@ from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Precision
 from regard.system.threads import ended_threads
 from regard.tasks.assets import TextAssets
+from regard.tasks.model_path import is_same
 from regard.tasks.protocols import Read as Read
-from regard.tasks.protocols import Unloaded
-from regard.text.confidence import ScoredText, SeenWords, Side, UnseenWord
-from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.tasks.protocols import Task, Unloaded
+from regard.text.confidence import Side, UnseenWord
+from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 if TYPE_CHECKING:
     import torch
@@ -46,13 +48,15 @@ ENGINE_ROOM = 2048
 """Tokens that an engine reads at once; more are no faster."""
 LEAST_ROOM = 256
 """Tokens of a thread at least."""
-_LINE_BITS = 40
+LINES = 1 << 40
+"""The number of a part of a text, on which what is drawn depends, is its line, and its place there times this."""
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition_penalty")
 """Fields of the section ``decoding`` by which a text is drawn."""
 Rows = NDArray[np.float32]
 AnyAssets = TypeVar("AnyAssets")
-AnyTextAssets = TypeVar("AnyTextAssets", bound=TextAssets)
+AnyTextAssets = TypeVar("AnyTextAssets", bound=TextAssets | Vocabularies)
 AnyModel = TypeVar("AnyModel", bound="nn.Module")
+AnyTask = TypeVar("AnyTask", bound=Any)
 Numbers = TypeVar("Numbers", NDArray[np.float32], NDArray[np.float64])
 
 
@@ -165,8 +169,6 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
         Raises:
             UsageError: it searches for nothing, or one is not a model of the same task, languages and vocabulary.
         """
-        from regard.tasks.text.ensemble import difference
-
         if "decoding" not in self.recipe.sections:
             raise UsageError(f"{self.info.noun} searches for nothing; ensembles are of models that write", "others")
         ensemble = copy(self)
@@ -177,46 +179,96 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
         return ensemble
 
 
-class TextTask(BaseTask[AnyTextAssets, AnyModel]):
-    """Base class of tasks with one tokenizer and optional labels."""
+def with_models(task: AnyTask, folder: Path, others: Mapping[Path, Task]) -> AnyTask:
+    """An ensemble of a model and others, by their folders.
 
-    assets_class = TextAssets
+    Raises:
+        UsageError: one of these does not go with the model; names both.
+    """
+    for path, other in others.items():
+        if is_same(path, folder):
+            raise UsageError(f"is the same model as {folder}; an ensemble is of different ones", str(path))
+        if differs := difference(task, other):
+            raise UsageError(f"{differs} than {folder}; an ensemble is of models that read and write alike", str(path))
+    return task.with_models(others.values()) if others else task
+
+
+def difference(first: Any, other: Task) -> str:
+    """In what a model differs from another so that both are no ensemble, as what stands before "than"; else empty."""
+    if first.name != other.name:
+        return f"is {other.info.noun} and so of another task"
+    around = any(getattr(first, name, None) != getattr(other, name, None) for name in ("symbols", "before"))
+    if around or first.assets.sha256 != other.assets.sha256:
+        return "has another vocabulary"
+    return "translates other languages" if _languages(first) != _languages(other) else ""
+
+
+def _languages(task: Task) -> tuple[object, ...]:
+    """Those of the recipe, and their tokens."""
+    text = task.recipe.text
+    return text.source_language, text.target_language, getattr(task.assets, "languages", None)
+
+
+class TextTask(BaseTask[AnyTextAssets, AnyModel]):
+    """Base class of tasks that read texts: with one tokenizer and optional labels, or with a vocabulary a side."""
+
+    assets_class: ClassVar[type[Any]] = TextAssets
     marks: re.Pattern[str] | None = None
     """What stands for a symbol in a text that is read."""
 
     def __init__(self, recipe: Recipe, assets: AnyTextAssets, model: AnyModel | Unloaded[AnyModel]) -> None:
         super().__init__(recipe, assets, model)
-        self.source_tokenizer: AnyTokenizer = assets.tokenizer
-        self.target_tokenizer: AnyTokenizer = assets.tokenizer
+        self.source_tokenizer: AnyTokenizer
+        if isinstance(assets, Vocabularies):
+            self.source_tokenizer, self.target_tokenizer = assets.source, assets.target
+        else:
+            self.source_tokenizer = self.target_tokenizer = assets.tokenizer
 
     def unseen_words(self, text: str) -> list[UnseenWord] | None:
         """The words of a text that training never saw, in order; None where the model folder does not say.
 
-        As of a translator; what stands for a symbol, such as ``[MASK]``, is no word.
+        A word that training read in any letter case is seen, unless a piece of it occurs in no training text: it was
+        never spelled so. Of rare words of very large corpora a few unseen ones are missed; none is named wrongly. What
+        stands for a symbol, such as ``[MASK]``, is no word.
         """
         found = self.unseen_words_batch([text])
         return None if found is None else found[0]
 
     def unseen_words_batch(self, texts: Sequence[str]) -> list[list[UnseenWord]] | None:
-        """The same for each text; faster than one by one."""
-        if self.assets.seen is None:
+        """The same for each text; faster than one by one, and quick where there are none.
+
+        Of a text that is normalised first no spelling is judged.
+        """
+        seen, tokenizer, unseen = self.assets.seen, self.source_tokenizer, self.unseen_pieces("source")
+        if seen is None:
             return None
-        found = find_unseen(self.assets.seen, self.assets.tokenizer, texts, self.unseen_pieces("source"))
-        for place, (text, unseen) in enumerate(zip(texts, found, strict=True)):
-            marks = [mark.span() for mark in self.marks.finditer(text)] if unseen and self.marks else []
-            found[place] = [word for word in unseen if not any(a < word.end and word.begin < b for a, b in marks)]
+        ids = tokenizer.ids_batch(texts) if unseen else [np.zeros(0, np.int64)] * len(texts)
+        found = []
+        for text, own in zip(texts, ids, strict=True):
+            places: list[tuple[int, int]] = []
+            if unseen and not unseen.isdisjoint(own.tolist()) and (encoding := tokenizer.encode(text)).text == text:
+                spelled = zip(encoding.ids, encoding.offsets, strict=True)
+                places = sorted({(begin, end) for id, (begin, end) in spelled if id in unseen})
+            words = [] if not places and seen.has_all_words(text) else seen.unseen_words(text, places)
+            marks = [mark.span() for mark in self.marks.finditer(text)] if words and self.marks else []
+            found.append([word for word in words if not any(a < word.end and word.begin < b for a, b in marks)])
         return found
 
     def unseen_pieces(self, side: Side) -> frozenset[int] | None:
-        """The pieces that no training text has; None where the model folder does not say."""
+        """The pieces of a vocabulary that no training text has, of one for both sides on neither; None if not known."""
         seen = self.assets.seen
-        return None if seen is None or not seen.unseen_pieces else frozenset(seen.unseen_pieces[0])
+        if seen is None or not seen.unseen_pieces:
+            return None
+        pieces = [*map(frozenset, seen.unseen_pieces)]
+        joint = getattr(self.assets, "joint", True)
+        return frozenset.intersection(*pieces) if joint else pieces[0 if side == "source" else 1]
 
     def inputs(self, packed: Packed) -> Tokens:
-        """The model's input."""
-        from regard.models.inputs import tokens
+        """The model's input; of several texts those behind the first are another segment, where the model has some."""
+        from regard.models.inputs import separate, tokens
 
-        return self.separate(tokens(packed, self.device, self.word_features))
+        given = tokens(packed, self.device, self.word_features)
+        return separate(given, self.source_tokenizer.end) if self._has_segments else given
 
     def texts_of(self, packed: Packed) -> Texts:
         """The input of the model's engine, of texts in a shape just large enough."""
@@ -242,12 +294,6 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
         from regard.text.word_features import WordFeatures
 
         return WordFeatures(self.source_tokenizer, buckets or 1)
-
-    def separate(self, given: Tokens) -> Tokens:
-        """The same; of several texts those behind the first are another segment, where the model has several."""
-        from regard.models.inputs import separate
-
-        return separate(given, self.source_tokenizer.end) if self._has_segments else given
 
     @property
     def _has_segments(self) -> bool:
@@ -314,6 +360,23 @@ def suppressed(tokenizer: AnyTokenizer, decoding: Decoding) -> tuple[int, ...]:
     return found
 
 
+def output_symbols(
+    tokenizer: AnyTokenizer, decoding: Decoding, start: int, prefix: tuple[int, ...] = (), also: Sequence[int] = ()
+) -> Symbols:
+    """What stands around outputs, and what none has: the vocabulary's symbols, and what the recipe suppresses.
+
+    Args:
+        tokenizer: of the outputs.
+        decoding: the section of the recipe.
+        start: begins what is written.
+        prefix: what outputs begin with.
+        also: symbols that they may have.
+    """
+    written = [*tokenizer.ordinary.tolist(), *also, tokenizer.end]
+    never = np.setdiff1d(np.arange(tokenizer.size), written).tolist()
+    return Symbols(start, tokenizer.end, (*never, *suppressed(tokenizer, decoding)), prefix)
+
+
 def refuse_others(texts: object) -> None:
     """Raise a UsageError for anything but a list of texts, naming its type."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
@@ -336,39 +399,6 @@ def refuse_unequal(given: Sequence[str], texts: Sequence[str], name: str) -> Non
         raise UsageError(f"there are {len(given)} for {len(texts)} texts; each text needs its own", name)
 
 
-def score_outputs(
-    step: Any, sources: Sequence[Ids], outputs: Sequence[Ids], symbols: Symbols, tokenizer: AnyTokenizer, room: int
-) -> list[ScoredText]:
-    """How probable given outputs are, without what the symbols let every output begin with.
-
-    Args:
-        step: the model.
-        sources: ids with ``</s>``.
-        outputs: ids of one output of each, without symbols.
-        symbols: of the search.
-        tokenizer: of the outputs.
-        room: source tokens read at once.
-    """
-    from regard.decoding.scoring import score
-
-    whole = [np.array([*symbols.prefix, *ids.tolist(), symbols.end]) for ids in outputs]
-    skip, scored = len(symbols.prefix), []
-    for ids, log_probability_T in zip(whole, score(step, sources, whole, symbols.start, room), strict=True):
-        pieces = tuple(map(tokenizer.piece, ids[skip:].tolist()))
-        scored.append(ScoredText(pieces, tuple(log_probability_T[skip:].tolist())))
-    return scored
-
-
-def number_of(line: int, place: int) -> int:
-    """The number of a part of a text, on which what is drawn depends: its line, and its place there."""
-    return line + (place << _LINE_BITS)
-
-
-def line_of(number: int) -> int:
-    """The line of a part of a text."""
-    return number & ((1 << _LINE_BITS) - 1)
-
-
 def refuse_long(ids: Sequence[Ids], room: int, first: int, name: str) -> None:
     """Raise if a text has more tokens than a model can read or write at once.
 
@@ -389,30 +419,6 @@ def read_as(
     last = len(encoding.text)
     inner = ((id, start, stop) for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True))
     return encoding.text, [*((id, 0, 0) for id in begin), *inner, *((id, last, last) for id in end)]
-
-
-def find_unseen(
-    seen: SeenWords, tokenizer: AnyTokenizer, texts: Sequence[str], unseen: Set[int] | None
-) -> list[list[UnseenWord]]:
-    """The words of each text that training never saw, or not in this spelling; quick where there are none.
-
-    Of a text that is normalised first no spelling is judged.
-
-    Args:
-        seen: the words that it saw.
-        tokenizer: cuts them.
-        texts: any.
-        unseen: the pieces that no training text has.
-    """
-    ids = tokenizer.ids_batch(texts) if unseen else [np.zeros(0, np.int64)] * len(texts)
-    found = []
-    for text, own in zip(texts, ids, strict=True):
-        places: list[tuple[int, int]] = []
-        if unseen and not unseen.isdisjoint(own.tolist()) and (encoding := tokenizer.encode(text)).text == text:
-            spelled = zip(encoding.ids, encoding.offsets, strict=True)
-            places = sorted({(begin, end) for id, (begin, end) in spelled if id in unseen})
-        found.append([] if not places and seen.has_all_words(text) else seen.unseen_words(text, places))
-    return found
 
 
 @inference_mode

@@ -16,7 +16,7 @@ from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.terms import Form, Letters, Term, Terms
 from regard.system.errors import Option, UsageError, notice
-from regard.tasks.text.task import decode_with_offsets, line_of
+from regard.tasks.text.task import LINES, decode_with_offsets
 from regard.text.language_tokens import Direction
 from regard.text.languages import WITHOUT_SPACES, primary
 from regard.text.terms import KEEP, NO_TERMS, PROTECTED, Phrases, TermList, count, is_letter, listed_lines, phrase
@@ -137,16 +137,12 @@ class FormTokens:
         """Those of a form behind a space or another character, and at the beginning; none if it cannot be written."""
         behind, first = (ids.tolist() for ids in self._tokenizer.ids_batch([self._before + form, form]))
         forms = [behind[len(self._base) :]] if behind[: len(self._base)] == self._base else []
-        return tuple(dict.fromkeys(tuple(ids) for ids in [*forms, first] if self._writes(ids, form)))
-
-    def _writes(self, ids: Sequence[int], form: str) -> bool:
-        return bool(ids) and self._never.isdisjoint(ids) and self._tokenizer.decode(ids).strip() == form
+        able = (ids for ids in [*forms, first] if ids and self._never.isdisjoint(ids))
+        return tuple(dict.fromkeys(tuple(ids) for ids in able if self._tokenizer.decode(ids).strip() == form))
 
 
-@lru_cache(maxsize=4)
-def form_tokens(tokenizer: AnyTokenizer, never: tuple[int, ...], spaced: bool) -> FormTokens:
-    """Those of a tokenizer, made once."""
-    return FormTokens(tokenizer, never, spaced)
+form_tokens = lru_cache(maxsize=4)(FormTokens)
+"""Those of a tokenizer, made once."""
 
 
 class TermSearch:
@@ -188,7 +184,7 @@ class TermSearch:
             numbers: of each, its line in it.
             search: from places of parts, the ``terms`` of each and what is ``forbidden`` in it to their outputs.
         """
-        lines, some = list(map(line_of, numbers)), list[list[tuple[WantedTerm, Term]]]()
+        lines, some = [number % LINES for number in numbers], list[list[tuple[WantedTerm, Term]]]()
         for source, text, line in zip(sources, texts, lines, strict=True):
             written = list(self._writable(self._own.wanted(text, self._source), line))
             some.append(self._fitting(written, self._room(len(source)), line))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from regard.config import Decoding
 from regard.data.batches.batch import Ids
@@ -17,17 +20,16 @@ from regard.system.errors import Option, UsageError
 from regard.tasks.assets import AnswerAssets
 from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, find_at_once
-from regard.tasks.text.output_options import OutputOptions
+from regard.tasks.text.output_options import MOST, OutputOptions
 from regard.tasks.text.task import (
+    LINES,
     AnyModel,
-    BaseTask,
+    TextTask,
     decode_with_symbols,
-    number_of,
     refuse_long,
     refuse_others,
     refuse_unequal,
     sampling_values,
-    score_outputs,
 )
 from regard.text.confidence import ScoredText, is_doubted
 from regard.text.language_tokens import Direction
@@ -83,7 +85,7 @@ NOTHING = Hypothesis("", (), 0.0)
 """For a blank text."""
 
 
-class Writer(BaseTask[AnyWriterAssets, AnyModel]):
+class Writer(TextTask[AnyWriterAssets, AnyModel]):
     """A task whose model reads a text and writes another."""
 
     direction: Direction
@@ -108,6 +110,10 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
         from regard.tasks.text.terms import Terminology
 
         return Terminology(self.assets.terms)
+
+    def engine_sizes(self) -> tuple[int, int]:
+        """What the engine's builder asks for: source and target pieces."""
+        return self.source_tokenizer.size, self.target_tokenizer.size
 
     def step(self) -> Any:
         """The step of search."""
@@ -149,7 +155,7 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
             refuse_unequal(drafts, texts, "drafts")
         groups, ids = self.parts(texts, first)
         begins = None if prefixes is None else self._begins(prefixes, groups, first)
-        numbers = [number_of(line, place) for line, group in enumerate(groups, first) for place in range(len(group))]
+        numbers = [line + place * LINES for line, group in enumerate(groups, first) for place in range(len(group))]
         ahead = self._drafts(drafts, groups) if drafts is not None and any(drafts) else None
         given = _Parts([part for group in groups for part in group], ids, numbers, begins, ahead)
         own = None if options.draws else self.terminology if options.terms is None else options.terms
@@ -233,7 +239,7 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
         return divide(lambda some, begin: [line[0].text for line in self.write(some, options, begin + 1)], texts)
 
     def score(self, texts: Sequence[str], outputs: Sequence[str], first: int = 1) -> list[ScoredText]:
-        """How probable given outputs are, token by token.
+        """How probable given outputs are, token by token, without what every output begins with.
 
         Args:
             texts: each is read as a whole.
@@ -244,9 +250,16 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
             UsageError: there are not as many.
             RegardError: a text is too long to be read as a whole.
         """
-        sources, ids = self.encode_pairs(texts, outputs, first)
-        room = self.recipe.decoding.tokens
-        return score_outputs(self.step(), sources, ids, self.symbols, self.target_tokenizer, room)
+        from regard.decoding.scoring import score
+
+        sources, said = self.encode_pairs(texts, outputs, first)
+        symbols, skip, found = self.symbols, len(self.symbols.prefix), list[ScoredText]()
+        whole = [np.array([*symbols.prefix, *ids.tolist(), symbols.end]) for ids in said]
+        scored = score(self.step(), sources, whole, symbols.start, self.recipe.decoding.tokens)
+        for ids, log_probability_T in zip(whole, scored, strict=True):
+            pieces = tuple(map(self.target_tokenizer.piece, ids[skip:].tolist()))
+            found.append(ScoredText(pieces, tuple(log_probability_T[skip:].tolist())))
+        return found
 
     def encode_pairs(
         self, texts: Sequence[str], outputs: Sequence[str], first: int, name: str = "outputs"
@@ -267,7 +280,7 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of an output, on one line."""
         sentinels = self.target_tokenizer.sentinels
-        return " ".join(decode_with_symbols(self.target_tokenizer, tokens, sentinels).split("\n"))
+        return decode_with_symbols(self.target_tokenizer, tokens, sentinels).replace("\n", " ")
 
     def _begins(self, prefixes: Sequence[str], groups: list[list[str]], first: int) -> list[tuple[int, ...]]:
         """The tokens that the output of every part begins with."""
@@ -309,8 +322,6 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
 
             if n == 1 or not decoding.distinct:
                 return find(range(len(places)), decoding.beam, None if self.reverse else n)
-            from regard.tasks.text.distinct import search_distinct
-
             text, skip = self.decode, len(symbols.prefix)
             return search_distinct(find, len(places), n, decoding.beam, lambda tokens: text(tokens[skip:]))
 
@@ -365,7 +376,7 @@ class _Parts:
 
     Args:
         texts, ids: what each is, and what is read of it.
-        numbers: all different: the line of each, and its place there.
+        numbers: all different: the line of each, and its place there (:data:`~regard.tasks.text.task.LINES`).
         begins: tokens that the output of each begins with; ``None``: those of the language.
         drafts: tokens that it may be like.
     """
@@ -375,3 +386,38 @@ class _Parts:
     numbers: list[int]
     begins: list[tuple[int, ...]] | None
     drafts: list[list[int]] | None
+
+
+def core(text: str) -> str:
+    """What makes a text another: all but case, punctuation, spaces and control characters."""
+    return "".join(one for one in text.casefold() if unicodedata.category(one)[0] not in "PZC")
+
+
+def search_distinct(
+    find: Callable[[Sequence[int], int], Found],
+    sources: int,
+    n: int,
+    beam: int,
+    text: Callable[[tuple[int, ...]], str],
+) -> Found:
+    """The n best outputs of each source of which no two have the same :func:`core`; fewer where no beam has more.
+
+    A source with fewer is searched again with twice the beam; how wide it becomes depends on the source alone.
+
+    Args:
+        find: from places of sources and the width of a beam to all hypotheses of the beam for each.
+        sources: how many there are.
+        n: outputs of each.
+        beam: of the first search.
+        text: of an output's tokens.
+    """
+    found, places = [list[TokenHypothesis]() for _ in range(sources)], [*range(sources)]
+    while places:
+        for place, line in zip(places, find(places, beam), strict=True):
+            first = dict[str, TokenHypothesis]()
+            for one in line:
+                first.setdefault(core(text(one.tokens)), one)
+            found[place] = [*first.values()]
+        beam *= 2
+        places = [place for place in places if len(found[place]) < n and beam <= MOST]
+    return [line[:n] for line in found]

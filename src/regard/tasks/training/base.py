@@ -21,7 +21,7 @@ from regard.system.keys import key
 from regard.tasks.model_path import MODEL
 from regard.tasks.protocols import AnyTask, InputFiles, ShouldStop, Task
 from regard.tasks.training.defaults import SizeDefaults, size_for
-from regard.training.objective import BatchSource, Done, Objective, ignore_progress
+from regard.training.objective import Done, Loss, Validation, ignore_progress
 from regard.training.world import ALONE, World
 
 if TYPE_CHECKING:
@@ -45,56 +45,6 @@ class PreparedData(Protocol):
     mended: list[str]
 
 
-class BatchedData(BatchSource, Protocol):
-    """A feed that knows how long a pass over the data is."""
-
-    @property
-    def batches_per_epoch(self) -> float:
-        """About how many batches a pass has."""
-
-
-class TrainingTask(Objective, Protocol):
-    """A training task: objective and data, and the card lines at the end."""
-
-    @property
-    def task(self) -> Task:
-        """The task, its model in training."""
-
-    @property
-    def prepared(self) -> PreparedData:
-        """The data."""
-
-    @property
-    def batches(self) -> BatchedData:
-        """The training batches."""
-
-    @property
-    def epochs(self) -> int:
-        """Default passes over the data."""
-
-    @property
-    def paths(self) -> ProductPaths:
-        """How products are computed."""
-
-    def use(self, paths: ProductPaths) -> None:
-        """Compute products by these paths from now on."""
-
-    def data_lines(self) -> list[str]:
-        """The data in a line or two, for the card."""
-
-    def final_seconds(self, loss: float, text: float) -> float:
-        """About how long :meth:`finish` takes, by the seconds of a validation without and with what takes long."""
-
-    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
-        """Card lines with the saved model's scores on the validation data.
-
-        It may fit values on that data, e.g. a threshold, and keep them in the assets.
-        """
-
-    def finish_begun(self, read: Callable[[], Task], should_stop: ShouldStop) -> list[str]:
-        """The same of the model that the training began from, if its task is the same; ``read`` opens that."""
-
-
 @dataclass(frozen=True)
 class ProductPaths:
     """How products are computed while training, and while validating (``nn/ops.py``)."""
@@ -104,7 +54,7 @@ class ProductPaths:
 
 
 class BaseTraining(ABC, Generic[AnyTask]):
-    """What every training task has.
+    """A training task: an :class:`~regard.training.objective.Objective`, its data, and the card lines at the end.
 
     Args:
         task: the model to train.
@@ -120,6 +70,8 @@ class BaseTraining(ABC, Generic[AnyTask]):
     """The same of text to text from running text."""
     adapted: ClassVar[Sequence[SizeDefaults]] = ()
     """The same of what goes on from another model, where that has its own."""
+    batches: Any
+    """The training batches, and about how many of them a pass has (``batches_per_epoch``)."""
 
     def __init__(
         self, task: AnyTask, prepared: Any, paths: ProductPaths, size: int, criterion: nn.Module | None = None
@@ -136,12 +88,20 @@ class BaseTraining(ABC, Generic[AnyTask]):
             ops.use(part, paths.training)
 
     @abstractmethod
+    def loss(self, batch: Any) -> Loss:
+        """The loss of a batch in training mode."""
+
+    @abstractmethod
+    def validate(self, generate: bool, world: World = ALONE) -> Validation:
+        """Scores on the validation data; ``generate``: those too that take long."""
+
+    @abstractmethod
     def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Any:
         """The validation data through the model as it is, in full precision; processes divide its batches."""
 
     @property
     def epochs(self) -> int:
-        """By the table of sizes."""
+        """Default passes over the data, by the table of sizes."""
         return size_for(self.sizes, self.size).of(self.task.recipe.model.family).epochs
 
     def trial(self, generate: bool, done: Done) -> None:
@@ -149,13 +109,28 @@ class BaseTraining(ABC, Generic[AnyTask]):
         if not generate:
             self.predict_validation(done)
 
-    def finish_begun(self, read: Callable[[], Task], should_stop: ShouldStop) -> list[str]:
-        """Nothing: most models begin from one of another task."""
-        return []
+    @abstractmethod
+    def data_lines(self) -> list[str]:
+        """The data in a line or two, for the card."""
 
     def final_seconds(self, loss: float, text: float) -> float:
-        """As a validation."""
+        """About how long :meth:`finish` takes, by the seconds of a validation without and with what takes long."""
         return loss
+
+    @abstractmethod
+    def finish(self, task: AnyTask, should_stop: ShouldStop) -> list[str]:
+        """Card lines with the saved model's scores on the validation data.
+
+        It may fit values on that data, e.g. a threshold, and keep them in the assets.
+        """
+
+    def finish_begun(self, read: Callable[[], Task], should_stop: ShouldStop) -> list[str]:
+        """The same of the model that the training began from, if its task is the same; ``read`` opens that."""
+        return []
+
+
+TrainingTask = BaseTraining[Task]
+"""That of any task."""
 
 
 @dataclass(frozen=True)
@@ -214,8 +189,7 @@ class TrainingJob(ABC):
 
     def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> TrainingTask:
         """The training task for a freshly initialised model."""
-        found: TrainingTask = self.training(task, prepared, paths)
-        return found
+        return self.training(task, prepared, paths)
 
     def begin(self, model: nn.Module, assets: Any) -> None:
         """Copy the weights of the pretrained model, if there is one, into a fresh model, and adapt it as it is to be.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -102,23 +103,28 @@ def left_out(prepared: PreparedData) -> list[str]:
     return ["Left out: " + ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) + "."]
 
 
+@dataclass(eq=False)
 class ModelFolderWriter:
-    """Writes the model folder: recipe and assets, then each best model, then its card."""
+    """Writes the model folder: recipe and assets, then each best model, then its card.
 
-    def __init__(
-        self,
-        output: Path,
-        teaching: TrainingTask,
-        files: Files,
-        provenance: Provenance,
-        begun: Path | None = None,
-    ) -> None:
-        self.output = output
-        self.begun, self.base = begun, begun if teaching.task.recipe.adapt.rank else None
-        self.teaching = teaching
-        self.files = files
-        self.provenance = provenance
-        self.recipe = teaching.task.recipe
+    Args:
+        output: the folder.
+        teaching: has the model.
+        files: writes them.
+        provenance: what the card tells of the run.
+        begun: the folder of the model that the training began from, if there is one.
+    """
+
+    output: Path
+    teaching: TrainingTask
+    files: Files
+    provenance: Provenance
+    begun: Path | None = None
+
+    def __post_init__(self) -> None:
+        """The recipe to be written, and the base of an adapter."""
+        self.recipe = self.teaching.task.recipe
+        self.base = self.begun if self.recipe.adapt.rank else None
 
     def begin(self, told: Callable[[str], None]) -> None:
         """Write recipe and vocabularies at the start; a damaged model folder is rewritten and reported.

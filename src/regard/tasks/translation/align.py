@@ -14,6 +14,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -139,12 +140,10 @@ def unit_weights(task: TargetWriter, pairs: Sequence[tuple[str, str]]) -> Iterat
 
 def align(task: TargetWriter, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[Links]:
     """The links of each text and its translation; none where one of them is empty."""
-    found, given = [NO_LINKS] * len(texts), zip(texts, translations, strict=True)
+    found, given = [NO_LINKS] * len(texts), list(zip(texts, translations, strict=True))
     places = [place for place, pair in enumerate(given) if pair[0].split() and pair[1].split()]
-    pairs = [(texts[place], translations[place]) for place in places]
-    for place, weight_SLHJI in zip(
-        places, _word_weights(task, pairs, [first + place for place in places]), strict=True
-    ):
+    weights = _word_weights(task, [given[place] for place in places], [first + place for place in places])
+    for place, weight_SLHJI in zip(places, weights, strict=True):
         if weight_SLHJI is not None:
             found[place] = _links(_mean(weight_SLHJI, heads_of(task.recipe, weight_SLHJI.shape[1])))
     return found
@@ -177,7 +176,8 @@ def choose_heads(task: TargetWriter, texts: Sequence[str], translations: Sequenc
     if not held:
         raise UsageError("no pair has links by which heads could be chosen", "pairs")
     _, layers, heads, _, _ = held[0][0].shape
-    chosen, best = _grown(held, list(_every_head(layers, heads)))
+    every = product(get_args(Step), range(1, layers + 1), range(heads + 1))
+    chosen, best = _grown(held, [AlignmentHead(layer, head, step) for step, layer, head in every])
     usual = usual_heads(layers)
     return chosen, best, _agreement([_links(_mean(weight_SLHJI, usual)) for weight_SLHJI, _ in held], held)
 
@@ -207,12 +207,6 @@ def _grown(held: Sequence[tuple[Weights, Links]], every: Sequence[AlignmentHead]
     return tuple(chosen[: found.index(best) + 1]), best
 
 
-def _every_head(layers: int, heads: int) -> Iterator[AlignmentHead]:
-    for step in get_args(Step):
-        for layer in range(1, layers + 1):
-            yield from (AlignmentHead(layer, head, step) for head in range(heads + 1))
-
-
 def _of_head(weight_SLHJI: Weights, head: AlignmentHead) -> Weights:
     """``weight_JI`` of a head.
 
@@ -228,8 +222,7 @@ def _of_head(weight_SLHJI: Weights, head: AlignmentHead) -> Weights:
 
 
 def _mean(weight_SLHJI: Weights, heads: Heads) -> Weights:
-    found: Weights = np.mean([_of_head(weight_SLHJI, head) for head in heads], axis=0)
-    return found
+    return np.mean([_of_head(weight_SLHJI, head) for head in heads], axis=0)
 
 
 def _links(weight_JI: Weights) -> Links:
@@ -240,8 +233,7 @@ def _links(weight_JI: Weights) -> Links:
 
 def _both(weight_JI: Weights) -> Weights:
     """Weights by their share of all that a source word gets, too."""
-    found: Weights = weight_JI * weight_JI / np.maximum(weight_JI.sum(0), 1e-9)
-    return found
+    return weight_JI * weight_JI / np.maximum(weight_JI.sum(0), 1e-9)
 
 
 def _word_weights(
@@ -310,5 +302,4 @@ def _between(weight_LHQK: Weights, word_Q: Sequence[int], word_K: Sequence[int],
             np.maximum(largest_LHQI[..., word], weight_LHQK[..., piece], out=largest_LHQI[..., word])
     is_of_QJ = np.asarray(word_Q)[:, None] == np.arange(words_J)
     mean_QJ = (is_of_QJ / np.maximum(is_of_QJ.sum(0), 1)).astype(np.float32)
-    found: Weights = np.einsum("lhqi,qj->lhji", largest_LHQI, mean_QJ)
-    return found
+    return np.einsum("lhqi,qj->lhji", largest_LHQI, mean_QJ)

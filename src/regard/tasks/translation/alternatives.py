@@ -61,7 +61,7 @@ class _Output:
     @property
     def text(self) -> str:
         """One line."""
-        return " ".join(self.tokenizer.decode(self.tokens).split("\n"))
+        return self.tokenizer.decode(self.tokens).replace("\n", " ")
 
     def word(self, start: int) -> tuple[str, int, int]:
         """The word that begins at a place, and its characters."""
@@ -74,12 +74,9 @@ class _Output:
     def others(self, start: int, step: TraceStep, n: int) -> list[tuple[int, float]]:
         """At most ``n`` tokens that could begin another word at a place, and their probabilities."""
         pairs = zip(step.candidates[0], step.candidate_log_probabilities[0], strict=True)
-        before, own = list(self.tokens[:start]), self.tokens[start]
-        begin = [(token, round(math.exp(p), 6)) for token, p in pairs if token != own and self._begins(before, token)]
-        return begin[:n]
-
-    def _begins(self, before: list[int], token: int) -> bool:
-        return bool(self.tokenizer.word_starts([*before, token])[-1])
+        before, own, starts = self.tokens[:start], self.tokens[start], self.tokenizer.word_starts
+        begin = [(token, p) for token, p in pairs if token != own and starts([*before, token])[-1]]
+        return [(token, round(math.exp(p), 6)) for token, p in begin[:n]]
 
 
 def alternatives(

@@ -9,8 +9,7 @@ import numpy as np
 
 from regard.tasks.metrics.calibration import monotone_map
 from regard.tasks.text.writer import Hypothesis
-from regard.tasks.translation.forced_pass import forced_passes
-from regard.tasks.translation.guard import fit
+from regard.tasks.translation.guard import fit, forced_passes
 from regard.tasks.translation.translator import Translation
 from regard.tasks.translation.word_confidence import in_reference
 from regard.text.confidence import Calibration

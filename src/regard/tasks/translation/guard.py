@@ -10,12 +10,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.decoding.scoring import force
+from regard.decoding.step import with_weights
+from regard.tasks.engine import own_step_of
 from regard.text.tags import Place, places_of
+
+if TYPE_CHECKING:
+    from regard.tasks.protocols import Read, TargetWriter
 
 Kind = Literal["omission", "repetition", "copy", "long", "short", "improbable"]
 Floats = NDArray[np.float64]
@@ -67,6 +73,10 @@ class ForcedPass:
     coverage_S: Floats
     log_probability_T: Floats
     log_probability: float
+
+
+Pair = tuple[str, str, ForcedPass | None]
+"""A source, an output, and what the model says of them, if it read both."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +197,7 @@ def word_faults(source: str, output: str) -> set[Kind]:
     return {kind for kind, value, _ in _of_words(source, output) if value > DEFAULT[kind]}
 
 
-def fit(pairs: Iterable[tuple[str, str, ForcedPass | None]]) -> dict[str, float]:
+def fit(pairs: Iterable[Pair]) -> dict[str, float]:
     """Thresholds by sound pairs, to four digits; none where they are too few.
 
     Args:
@@ -212,6 +222,47 @@ def length_ratio(source: str, output: str) -> float:
     return float(np.log(max(1, len(places_of(output))) / max(1, len(places_of(source)))))
 
 
+def forced_passes(task: TargetWriter, sources: Sequence[str], outputs: Sequence[str]) -> list[Pair]:
+    """Sources and outputs as the tokenizers have them, and what a translator says of each pair.
+
+    Returns:
+        Nothing of the model where there is no source, or a text is longer than it reads at once.
+    """
+    reads, writes = list(map(task.reads, sources)), list(map(task.reads_target, outputs))
+    most, extra = task.recipe.data.max_tokens, task.recipe.decoding.max_extra
+    found: list[Pair] = [(source, output, None) for (source, _), (output, _) in zip(reads, writes, strict=True)]
+    able = [
+        place
+        for place, (source, output, _) in enumerate(found)
+        if source.strip() and len(reads[place][1]) <= most + 1 and len(writes[place][1]) <= most + extra
+    ]
+    passes = _read(task, [reads[place][1] for place in able], [writes[place][1] for place in able])
+    for place, forced in zip(able, passes, strict=True):
+        found[place] = (*found[place][:2], forced)
+    return found
+
+
+def _read(task: TargetWriter, reads: Sequence[list[Read]], writes: Sequence[list[Read]]) -> list[ForcedPass]:
+    sources = [np.array([id for id, _, _ in read]) for read in reads]
+    outputs = [np.array([*(id for id, _, _ in written), task.symbols.end]) for written in writes]
+    coverage, own = [np.zeros(len(ids)) for ids in sources], [np.zeros(len(ids)) for ids in outputs]
+    step, skip = with_weights(own_step_of(task)), len(task.symbols.prefix)
+    for pairs, place, token_N, answer in force(step, sources, outputs, task.symbols.start, task.recipe.decoding.tokens):
+        weight_NHS, log_probability_N = answer.context(), answer.of(token_N)
+        mean_NS = np.full((len(pairs), 1), np.nan) if weight_NHS is None else weight_NHS.mean(1)
+        for index, mean_S, log_probability in zip(pairs, mean_NS, log_probability_N.tolist(), strict=True):
+            coverage[index] += mean_S[: len(coverage[index])]
+            own[index][place] = log_probability
+    return [
+        ForcedPass(_places(read), _places(written[skip:]), coverage_S, own_T[skip:-1], float(own_T[skip:].mean()))
+        for read, written, coverage_S, own_T in zip(reads, writes, coverage, own, strict=True)
+    ]
+
+
+def _places(read: Sequence[Read]) -> list[Place]:
+    return [(begin, end) for _, begin, end in read]
+
+
 Found = tuple[Kind, float, tuple[Place, ...]]
 
 
@@ -220,13 +271,10 @@ def _of_words(source: str, output: str) -> list[Found]:
     places = places_of(output)
     read, said = ([text[slice(*place)] for place in places_of(text)] for text in (source, output))
     again, copied = mark_repetitions([word.casefold() for word in said]), _mark_copies(read, said)
-    more = int(again.sum()) - int(mark_repetitions([word.casefold() for word in read]).sum())
-    found: list[Found] = []
-    marked: tuple[tuple[Kind, float, NDArray[np.bool_]], ...]
-    marked = (("repetition", max(0, more), again), ("copy", int(copied.sum()), copied))
-    for kind, count, mark_W in marked:
-        found.append((kind, count / max(1, len(said)), _join(places, mark_W) if count else ()))
-    return found
+    more = max(0, int(again.sum()) - int(mark_repetitions([word.casefold() for word in read]).sum()))
+    words = max(1, len(said))
+    repeated = _join(places, again) if more else ()
+    return [("repetition", more / words, repeated), ("copy", int(copied.sum()) / words, _join(places, copied))]
 
 
 def mark_repetitions(words: Sequence[str]) -> NDArray[np.bool_]:

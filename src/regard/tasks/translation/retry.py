@@ -50,7 +50,9 @@ def retry(
         lacks = own.count_misses(text, output.text, task.direction, soft) if own else 0
         return lacks, _report(output).score
 
-    for settings in _plans(beam, SETTINGS[:1] if soft else SETTINGS):
+    more = SETTINGS[:1] if soft else SETTINGS
+    first = (f"decoding.beam={BEAM}",)
+    for settings in more if beam > 1 else [first, *((*first, *one) for one in more)]:
         places = [place for place, one in enumerate(best) if _may_mend(_report(one[0]), settings)]
         some = [texts[place] for place in places]
         begins = None if prefixes is None else [prefixes[place] for place in places]
@@ -64,12 +66,6 @@ def retry(
         [replace(one[0], tried=tuple(attempts) if len(attempts) > 1 else ()), *one[1:]]
         for one, attempts in zip(best, tried, strict=True)
     ]
-
-
-def _plans(beam: int, kinds: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Settings of the searches that are tried."""
-    wider = () if beam > 1 else (f"decoding.beam={BEAM}",)
-    return [*([wider] if wider else []), *((*wider, *one) for one in kinds)]
 
 
 def _may_mend(report: GuardReport, settings: tuple[str, ...]) -> bool:

@@ -11,7 +11,6 @@ from regard.decoding.hypotheses import Hypothesis
 from regard.system.errors import Option, UsageError
 from regard.text.language_tokens import UNKNOWN_LANGUAGE
 from regard.text.languages import primary
-from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 
 def facing(forward: Any, reverse: Any) -> Any:
@@ -44,7 +43,7 @@ def rerank(forward: Any, sources: Sequence[Ids], found: Sequence[list[Hypothesis
     reverse, weight = facing(forward, forward.reverse), forward.recipe.decoding.reverse_weight
     texts, every = [_text(forward, ids) for ids in sources], list[tuple[int, Hypothesis, str]]()
     for place, line in enumerate(found):
-        said = [_line(forward.target_tokenizer, one.tokens[len(forward.symbols.prefix) :]) for one in line]
+        said = [forward.decode(one.tokens[len(forward.symbols.prefix) :]) for one in line]
         if _fits(reverse, texts[place], said):
             every += [(place, one, text) for one, text in zip(line, said, strict=True)]
     scored = reverse.score([text for *_, text in every], [texts[place] for place, *_ in every]) if every else []
@@ -55,13 +54,9 @@ def rerank(forward: Any, sources: Sequence[Ids], found: Sequence[list[Hypothesis
 
 
 def _text(forward: Any, ids: Ids) -> str:
-    """What was read."""
-    own = ids[len(forward.before) :].tolist()
-    return _line(forward.source_tokenizer, own[:-1] if own[-1:] == [forward.source_tokenizer.end] else own)
-
-
-def _line(tokenizer: AnyTokenizer, ids: Sequence[int]) -> str:
-    return " ".join(tokenizer.decode(ids).split("\n"))
+    """What was read, on one line."""
+    own, tokenizer = ids[len(forward.before) :].tolist(), forward.source_tokenizer
+    return tokenizer.decode(own[:-1] if own[-1:] == [tokenizer.end] else own).replace("\n", " ")
 
 
 def _fits(reverse: Any, text: str, said: Sequence[str]) -> bool:

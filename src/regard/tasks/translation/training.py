@@ -6,7 +6,7 @@ import json
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import Option, UsageError
 from regard.tasks.engine import use_engine
-from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, refuse_pipes
+from regard.tasks.protocols import InputFiles, ShouldStop, Task, refuse_pipes
 from regard.tasks.text.preparation import LANGUAGES
 from regard.tasks.text.writer import Hypothesis
 from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, StoppableTrace, Tell, TrainingJob
@@ -74,7 +74,7 @@ AnyWriter = TypeVar("AnyWriter", bound="Translation | TextToText")
 
 
 class TeacherForcing(BaseTraining[AnyWriter]):
-    """Training on pairs of texts [Vaswani17 §5]; implements :class:`~regard.tasks.training.base.TrainingTask`.
+    """Training on pairs of texts [Vaswani17 §5].
 
     Args:
         task: the model to train, with its recipe and vocabularies.
@@ -103,7 +103,14 @@ class TeacherForcing(BaseTraining[AnyWriter]):
     def loss(self, batch: PairBatch) -> Loss:
         """The smoothed loss of a batch, every target position a sample."""
         inputs = pairs(batch, self.task.device)
-        return target_loss(self.task, self.criterion, batch, inputs, self.task.model(inputs))
+        return self.target_loss(batch, inputs, self.task.model(inputs))
+
+    def target_loss(self, batch: PairBatch, inputs: Pairs, hidden_TD: Tensor) -> Loss:
+        """The smoothed loss of the decoder's output for a batch."""
+        model = self.task.model
+        self.criterion.train(model.training)
+        total, nll = self.criterion(*model.projection(hidden_TD), inputs.labels_T, inputs.weight_T, model.pieces)
+        return Loss(total, nll, batch.tokens)
 
     @torch.no_grad()
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
@@ -115,7 +122,7 @@ class TeacherForcing(BaseTraining[AnyWriter]):
             places = self._places(generate)
             each = -(-len(places) // world.shards)  # in as many groups as a step has shards
             groups = [places[first : first + each] for first in range(0, len(places), each)]
-            found = world.divide(groups, self._search)
+            found = world.divide(groups, lambda some: json.dumps([one.text for one in self._greedy(some)]).encode())
             hypotheses = [text for one in found for text in json.loads(one)]
             texts = self._texts(places)
         samples = tuple(
@@ -159,18 +166,13 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         found: list[TextPair] = self.prepared.validation_pairs()
         return [found[place] for place in places]
 
-    def _search(self, places: Sequence[int]) -> bytes:
-        """What is written for texts, as one process tells it to the others."""
-        return json.dumps([hypothesis.text for hypothesis in self._greedy(places)]).encode()
-
     def _greedy(self, places: Sequence[int], trace: Trace | None = None) -> list[Hypothesis]:
         found = self.nbest(self.task, places, beam=1, max_extra=self.max_extra, trace=trace, scores=False)
         return [best[0] for best in found]
 
     def nbest(self, task: AnyWriter, places: Sequence[int], **asked: Any) -> list[list[Any]]:
         """What a model writes for some of the validation texts, searched as is asked."""
-        found: list[list[Any]] = task.nbest([source for source, _ in self._texts(places)], **asked)
-        return found
+        return task.nbest([source for source, _ in self._texts(places)], **asked)
 
     def _target_tokens(self, places: Sequence[int]) -> int:
         return int(self.prepared.validation_target.lengths(0, np.array(places, np.int64)).sum())
@@ -180,16 +182,6 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         held, beam = self.prepared.validation_source.count, self.task.recipe.decoding.beam
         tokens = self._target_tokens(range(held)) / max(1, self._target_tokens(self._places(True)))
         return (text - loss) * tokens * (BEAMS * beam if beam > 1 else 1)
-
-
-def target_loss(
-    task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch, inputs: Pairs, hidden_TD: Tensor
-) -> Loss:
-    """The smoothed loss of the decoder's output for a batch."""
-    criterion.train(task.model.training)
-    projection = task.model.projection(hidden_TD)
-    total, nll = criterion(*projection, inputs.labels_T, inputs.weight_T, task.model.pieces)
-    return Loss(total, nll, batch.tokens)
 
 
 def final_outputs(
@@ -261,7 +253,7 @@ class TranslationTraining(TeacherForcing[Translation]):
             return super().loss(batch)
         inputs = pairs(batch, self.task.device)
         hidden_TD, guided = self.guided.forward(self.model, inputs, batch)
-        found = target_loss(self.task, self.criterion, batch, inputs, hidden_TD)
+        found = self.target_loss(batch, inputs, hidden_TD)
         return replace(found, total=found.total + guided)
 
     def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
@@ -309,24 +301,18 @@ class TranslationTraining(TeacherForcing[Translation]):
         named = ", ".join(f"{' → '.join(pair)} ({size:,})" for pair, size in sizes.items())
         return [*lines, f"Directions: {named}."] if sizes else lines
 
-    def _read_by(self, task: Translation) -> Iterator[tuple[Translation, str, str]]:
-        """The validation pairs, each with the translator of its direction."""
-        for pair, texts in zip(self.prepared.held_directions, self.prepared.validation_pairs(), strict=True):
-            yield task.in_direction(pair) if pair else task, *texts
-
-    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
+    def finish(self, task: Translation, should_stop: ShouldStop) -> list[str]:
         """BLEU and chrF on the validation pairs, searched as it will be used."""
         from regard.tasks.translation.calibration import calibrate
 
-        assert isinstance(task, Translation)
-        places = range(self.prepared.validation_source.count)
-        references = [reference for _, reference in self.prepared.validation_pairs()]
+        texts, places = self.prepared.validation_pairs(), range(self.prepared.validation_source.count)
+        sources, references = ([pair[side] for pair in texts] for side in (0, 1))
         best = final_outputs(task, partial(self.nbest, task, places), references, should_stop)
-        check = StoppableTrace(should_stop).record
-        found = zip(self._read_by(task), best, strict=True)
-        task.assets = replace(task.assets, calibration=calibrate(((*one, other) for one, other in found), check))
+        own = (task.in_direction(pair) if pair else task for pair in self.prepared.held_directions)
+        found = zip(own, sources, references, best, strict=True)
+        task.assets = replace(task.assets, calibration=calibrate(found, StoppableTrace(should_stop).record))
         beam, lines, tables = task.recipe.decoding.beam, list[str](), list[str]()
-        sources, outputs = [source for source, _ in self.prepared.validation_pairs()], [one.text for one in best]
+        outputs = [one.text for one in best]
         for pair, rows in self._by_direction(places).items():
             head, known = f"{' → '.join(pair)}: " if pair else "", task.in_direction(pair) if pair else task
             read, said, wanted = ([given[row] for row in rows] for given in (sources, outputs, references))
@@ -481,13 +467,13 @@ class TranslationJob(TrainingJob):
             prepare(examples, recipe, folder, self._learn, rests, progress, self._review, self.processes)
         )
         if recipe.training.guided_alignment:
-            links_of(found, self._read_links(examples, found) if self.links else None)
+            given = None
+            if self.links:
+                from regard.data.alignment.files import read_links  # few trainings need it
+
+                given = read_links(examples, self.links, PairEncoder(found.vocabularies, recipe))
+            links_of(found, given)
         return found
-
-    def _read_links(self, examples: SplitCorpora[TextPair], prepared: PreparedPairs) -> Iterator[Links]:
-        from regard.data.alignment.files import read_links  # few trainings need it
-
-        return read_links(examples, self.links, PairEncoder(prepared.vocabularies, self.recipe))
 
     def _learn(self, examples: SplitCorpora[TextPair]) -> PairEncoder:
         """Learn the vocabularies from a seeded sample, unless a model has them; judge the data by them."""
@@ -552,9 +538,7 @@ class TranslationJob(TrainingJob):
             found = replace(found, languages=replace(known, directions=tuple(every)))
         return replace(found, doubted_below=0.0, calibration=NOT_CALIBRATED)
 
-    def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> TranslationTraining:
+    def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> BaseTraining[Any]:
         """The training task; of a model that goes on it scores that one too."""
-        assert isinstance(task, Translation)
-        if self.pretrained is None:
-            return self.training(task, prepared, paths)
-        return AdaptedTraining(task, prepared, paths)
+        kind: type[Any] = AdaptedTraining if self.pretrained else self.training
+        return kind(task, prepared, paths)

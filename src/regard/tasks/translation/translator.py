@@ -10,23 +10,20 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from regard.config import Recipe
-from regard.data.batches.batch import Ids, Packed
-from regard.decoding.hypotheses import Symbols, Trace
+from regard.data.batches.batch import Ids
+from regard.decoding.hypotheses import Trace
 from regard.system.errors import Option, RegardError, UsageError, notice
 from regard.tasks.engine import engine_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.output_options import OutputOptions, refuse_outside
-from regard.tasks.text.task import Read, find_unseen, read_as, refuse_others, refuse_unequal, suppressed
+from regard.tasks.text.task import Read, output_symbols, read_as, refuse_others, refuse_unequal
 from regard.tasks.text.writer import ONCE, Hypothesis, Writer
-from regard.text.confidence import Side, UnseenWord
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
 from regard.text.languages import cut, joiner, primary, shorten_words
-from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
+from regard.text.tokenizers.vocabulary import Vocabularies
 
 if TYPE_CHECKING:
     from regard.data.alignment.links import Links
-    from regard.engine.stack import Texts
-    from regard.models.inputs import Tokens
     from regard.models.rnn import Rnn
     from regard.models.transformer import Transformer
     from regard.tasks.metrics.breakdown import DetailedScores
@@ -50,8 +47,6 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn | Unloaded[Transformer | Rnn]
     ) -> None:
         super().__init__(recipe, assets, model)
-        target = assets.target
-        never = np.setdiff1d(np.arange(target.size), [*target.ordinary.tolist(), target.end])
         self.vocabularies = assets
         text, tokens = recipe.text, assets.languages
         self.direction = (text.source_language, text.target_language)
@@ -59,11 +54,7 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         self.longest = recipe.data.max_tokens + 1  # with its end
         self.before, prefix = tokens.frame(*self.direction) if tokens else (assets.frame.before, assets.frame.prefix)
         """Tokens before each text: of its language, or of that of its translation."""
-        self.symbols = Symbols(
-            target.start, target.end, (*never.tolist(), *suppressed(target, recipe.decoding)), prefix
-        )
-        self.source_tokenizer: AnyTokenizer = assets.source
-        self.target_tokenizer: AnyTokenizer = assets.target
+        self.symbols = output_symbols(assets.target, recipe.decoding, assets.target.start, prefix)
 
     def between(self, from_: str | None = None, to: str | None = None) -> Translation:
         """This translator for another pair of languages, of the same weights.
@@ -136,22 +127,6 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         """
         ngrams = self.assets.ngrams if self.direction[0] == UNKNOWN_LANGUAGE else None
         return ngrams.guess(text) if ngrams else None
-
-    def inputs(self, packed: Packed) -> Tokens:
-        """The encoder's input."""
-        from regard.models.inputs import tokens
-
-        return tokens(packed, self.device)
-
-    def texts_of(self, packed: Packed) -> Texts:
-        """The encoder's input, as its engine reads it."""
-        from regard.engine.stack import Texts
-
-        return Texts(packed.ids_T, packed.lengths_B)
-
-    def engine_sizes(self) -> tuple[int, int]:
-        """What the engine's builder asks for: source and target pieces."""
-        return self.assets.sizes
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer | Rnn:
@@ -254,8 +229,7 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         Raises:
             UsageError: there are not as many.
         """
-        from regard.tasks.translation.forced_pass import forced_passes
-        from regard.tasks.translation.guard import judge
+        from regard.tasks.translation.guard import forced_passes, judge
 
         refuse_unequal(translations, texts, "translations")
         usual = self.assets.calibration.guard
@@ -306,12 +280,10 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         sources = self.sources(text)
         if len(sources) > 1:
             raise RegardError(f"is cut into {len(sources)} parts; ask sentence by sentence", "text for alternatives")
+        if not sources:
+            return []
         own = self.decoding(OutputOptions(beam=beam)), self.symbols, self.target_tokenizer, n
-        return (
-            alternatives(self.search, self.step(), sources[0], *own, None if best is None else best.tokens)
-            if sources
-            else []
-        )
+        return alternatives(self.search, self.step(), sources[0], *own, None if best is None else best.tokens)
 
     def align(self, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[Links]:
         """Which words of each text and of its translation belong together, by cross-attention.
@@ -333,9 +305,9 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         self.encode_pairs(texts, translations, first, "translations")
         return align(self, texts, translations, first)
 
-    def sources(self, text: str, line: int = 1) -> list[Ids]:
+    def sources(self, text: str) -> list[Ids]:
         """The ids that the encoder reads of each part of a text; none of an empty one."""
-        return self.source_ids(self._parts(text, line))
+        return self.source_ids(self._parts(text, 1))
 
     def parts(self, texts: Sequence[str], first: int) -> tuple[list[list[str]], list[Ids]]:
         """Sentences or windows of texts that are too long."""
@@ -369,29 +341,6 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
 
         texts, languages = (sources, outputs, references), self.direction
         return break_down(*texts, languages, self.assets.seen, word_faults, lowercase)
-
-    def unseen_words(self, text: str) -> list[UnseenWord] | None:
-        """The words of a text that training never saw, in order; None where the model folder does not say.
-
-        A word that training read in any letter case is seen, unless a piece of it occurs in no training text: it was
-        never spelled so. Of rare words of very large corpora a few unseen ones are missed; none is named wrongly.
-        """
-        found = self.unseen_words_batch([text])
-        return None if found is None else found[0]
-
-    def unseen_words_batch(self, texts: Sequence[str]) -> list[list[UnseenWord]] | None:
-        """The same for each text; faster than one by one."""
-        if self.assets.seen is None:
-            return None
-        return find_unseen(self.assets.seen, self.assets.source, texts, self.unseen_pieces("source"))
-
-    def unseen_pieces(self, side: Side) -> frozenset[int] | None:
-        """The pieces of a vocabulary that no training text has, of a joint one on neither side; None if not known."""
-        seen = self.assets.seen
-        if seen is None or not seen.unseen_pieces:
-            return None
-        source, target = map(frozenset, seen.unseen_pieces)
-        return source & target if self.assets.joint else (source if side == "source" else target)
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The encoder's input for a sentence and its characters, for inspection; ``</s>`` comes last."""

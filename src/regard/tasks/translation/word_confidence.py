@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,8 +56,7 @@ def confidences(words: Sequence[Word], fitted: Sequence[tuple[float, float]]) ->
     given_W = np.array([word.confidence for word in words])
     knot_K, share_K = np.array(fitted, np.float64).reshape(-1, 2).T
     found_W = np.interp(given_W, knot_K, share_K) if fitted else np.exp(given_W)
-    pairs = zip(words, found_W.round(6).tolist(), strict=True)
-    return [Word(word.text, word.begin, word.end, one) for word, one in pairs]
+    return [replace(word, confidence=one) for word, one in zip(words, found_W.round(6).tolist(), strict=True)]
 
 
 def in_reference(words: Sequence[str], reference: str) -> list[bool]:

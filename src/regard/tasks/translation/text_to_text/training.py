@@ -23,7 +23,7 @@ from regard.system.errors import Option, UsageError
 from regard.tasks.assets import AnswerAssets, read_prefixes
 from regard.tasks.language.training import GUESSING, RunningTextJob
 from regard.tasks.metrics.bleu import exact_match, score, score_answers
-from regard.tasks.protocols import InputFiles, ShouldStop, Task
+from regard.tasks.protocols import InputFiles, ShouldStop
 from regard.tasks.text.preparation import Pretrained, learned_tokenizer, prepare_texts, prepared_assets, segmented_sides
 from regard.tasks.training.base import ProductPaths, RecipeFor, Tell, TrainingJob
 from regard.tasks.training.defaults import MORE, SizeDefaults, Values
@@ -88,9 +88,8 @@ class TextToTextTraining(TeacherForcing[TextToText]):
         named = ", ".join(f"{prefix or 'none'} ({count:,})" for prefix, count in prefixes.most_common(NAMED))
         return [*lines, f"prefixes of the latter: {named}{', …' if len(prefixes) > NAMED else ''}"]
 
-    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
+    def finish(self, task: TextToText, should_stop: ShouldStop) -> list[str]:
         """Exact match, BLEU and ROUGE-L on the validation pairs, searched as it will be used."""
-        assert isinstance(task, TextToText)
         examples = [one for one in self.prepared.validation_examples() if not one.is_empty]
         sources, targets = [with_prefix(one.source, one.prefix) for one in examples], [one.target for one in examples]
         said = [one.text for one in final_outputs(task, partial(task.nbest, sources), targets, should_stop)]

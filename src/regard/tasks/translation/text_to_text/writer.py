@@ -13,16 +13,15 @@ from regard.config import Recipe, TransformerSection
 from regard.data.batches.batch import Ids
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
-from regard.decoding.hypotheses import Symbols, Trace
+from regard.decoding.hypotheses import Trace
 from regard.system.errors import Option, RegardError, notice
 from regard.tasks.assets import AnswerAssets
 from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.task import Read, TextTask, refuse_others, sentinel_gaps, suppressed
+from regard.tasks.text.task import Read, output_symbols, refuse_others, sentinel_gaps
 from regard.tasks.text.writer import Writer
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed, prefix_list, with_prefix
-from regard.text.confidence import Side
 from regard.text.counts import counted
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
@@ -36,7 +35,7 @@ def start_in(recipe: Recipe, tokenizer: AnyTokenizer) -> int:
     return start_of(tokenizer) if prefixed else tokenizer.start
 
 
-class TextToText(TextTask[AnswerAssets, "Transformer"], Writer[AnswerAssets, "Transformer"]):
+class TextToText(Writer[AnswerAssets, "Transformer"]):
     """A text-to-text model, ready to use.
 
     Where the vocabulary has sentinels (``<extra_0>``), they are read and written by these names.
@@ -49,11 +48,8 @@ class TextToText(TextTask[AnswerAssets, "Transformer"], Writer[AnswerAssets, "Tr
     def __init__(self, recipe: Recipe, assets: AnswerAssets, model: Transformer | Unloaded[Transformer]) -> None:
         super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
-        written = [*tokenizer.ordinary.tolist(), *tokenizer.sentinels, tokenizer.end]
-        never = np.setdiff1d(np.arange(tokenizer.size), written)
-        self.symbols = Symbols(
-            start_in(recipe, tokenizer), tokenizer.end, (*never.tolist(), *suppressed(tokenizer, recipe.decoding))
-        )
+        start = start_in(recipe, tokenizer)
+        self.symbols = output_symbols(tokenizer, recipe.decoding, start, also=tokenizer.sentinels)
         self.direction = (recipe.text.source_language, recipe.text.target_language)
         self.longest = recipe.data.max_tokens
         self.gaps = sentinel_gaps(tokenizer)
@@ -66,10 +62,6 @@ class TextToText(TextTask[AnswerAssets, "Transformer"], Writer[AnswerAssets, "Tr
 
         assert isinstance(recipe.model, TransformerSection)
         return transformer(recipe.model, sizes[0], sizes[0], key)
-
-    def engine_sizes(self) -> tuple[int, int]:
-        """What the engine's builder asks for: source and target pieces, those of the one vocabulary."""
-        return self.assets.sizes[0], self.assets.sizes[0]
 
     @overload
     def ask(self, text: str, prefix: str = "", beam: int | None = None) -> str: ...
@@ -187,11 +179,6 @@ class TextToText(TextTask[AnswerAssets, "Transformer"], Writer[AnswerAssets, "Tr
             raise RegardError(f"the model has learned none of the prefixes: {compared}; {instead}", where)
         said = f"the model has learned the prefixes of {learned:,} of {counted(len(examples), 'text')}"
         warnings.warn(f"{where}: {said}: of the others {compared}; {instead}", stacklevel=3)
-
-    def unseen_pieces(self, side: Side) -> frozenset[int] | None:
-        """The pieces that training has on neither side; None where the model folder does not say."""
-        unseen = self.assets.seen.unseen_pieces if self.assets.seen else None
-        return frozenset.intersection(*map(frozenset, unseen)) if unseen else None
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The encoder's input for a text and its characters, for inspection; ``</s>`` comes last."""
