@@ -1,4 +1,4 @@
-"""The Transformer as a step of search in which every sentence has output pieces of its own, and computes no others.
+"""Where every sentence of a search has output pieces of its own: the output that computes no others, and its answers.
 
 Scores are those of these pieces alone, as if there were no others: a sentence's result does not depend on those beside
 it. With many sentences side by side each still reads rows of its own, so it is with few that this is much faster.
@@ -6,19 +6,15 @@ it. With many sentences side by side each still reads rows of its own, so it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
 from regard.decoding.sampling import sample
-from regard.decoding.step import MultiStepOutput, MultiStepRequest
 from regard.engine.answer import FastAnswer, Output, Scores
 from regard.engine.layers import Ids
-from regard.engine.transformer import FastState, FastTransformer
 from regard.system.kernels.packing import Floats, Packer
 
 
@@ -101,83 +97,3 @@ class Answers:
     def context(self) -> Scores | None:
         """As :meth:`FastAnswer.context`."""
         return self._whole.context()
-
-
-@dataclass
-class ShortlistState:
-    """A state of the Transformer, and the part of the output that each sentence has."""
-
-    inner: FastState
-    parts: list[Output]
-
-
-class ShortlistTransformer:
-    """Steps of a Transformer that keeps to a shortlist.
-
-    Args:
-        inner: the Transformer.
-        pieces: those that a translation of a source may have, in order.
-    """
-
-    def __init__(self, inner: FastTransformer, pieces: Callable[[Ids], Ids]) -> None:
-        self._inner = inner
-        self._pieces = pieces
-
-    @property
-    def verifies(self) -> bool:
-        """As :meth:`FastTransformer.verifies`."""
-        return self._inner.verifies
-
-    def with_weights(self) -> ShortlistTransformer:
-        """As :meth:`FastTransformer.with_weights`."""
-        return ShortlistTransformer(self._inner.with_weights(), self._pieces)
-
-    def start(self, sources: Sequence[Ids]) -> ShortlistState:
-        """As :meth:`FastTransformer.start`."""
-        return ShortlistState(self._inner.start(sources), self._parts(sources))
-
-    def admit(self, state: ShortlistState, sources: Sequence[Ids]) -> ShortlistState:
-        """As :meth:`FastTransformer.admit`."""
-        return ShortlistState(self._inner.admit(state.inner, sources), [*state.parts, *self._parts(sources)])
-
-    def step(self, state: ShortlistState, tokens_N: Ids) -> tuple[ShortlistState, Answers]:
-        """As :meth:`FastTransformer.step`."""
-        state.inner, answer = self._inner.step(state.inner, tokens_N)
-        return state, self._answers(state, state.inner.sentence_N, answer)
-
-    def multi_step(
-        self, state: ShortlistState, asked: MultiStepRequest
-    ) -> tuple[ShortlistState, MultiStepOutput, Answers | FastAnswer]:
-        """As :meth:`FastTransformer.multi_step`; of several sentences one step, whose choice is not made."""
-        if len(state.parts) > 1:
-            state, answers = self.step(state, asked.token_N)
-            none = np.zeros((len(asked.token_N), 0))
-            parent_M = np.arange(len(asked.token_N))
-            return state, MultiStepOutput(parent_M, none.astype(np.int64), none, asked.log_probability_N), answers
-        state.inner, found, answer = self._inner.multi_step(state.inner, asked, state.parts[0])
-        return state, found, answer
-
-    def verify(
-        self, state: ShortlistState, tokens: Sequence[Sequence[int]]
-    ) -> tuple[ShortlistState, list[int], Answers]:
-        """As :meth:`FastTransformer.verify`."""
-        state.inner, counts, answer = self._inner.verify(state.inner, tokens)
-        return state, counts, self._answers(state, state.inner.sentence_N.repeat(counts), answer)
-
-    def crop(self, state: ShortlistState, count_N: Ids) -> ShortlistState:
-        """As :meth:`FastTransformer.crop`."""
-        return ShortlistState(self._inner.crop(state.inner, count_N), state.parts)
-
-    def select(self, state: ShortlistState, rows_M: Ids) -> ShortlistState:
-        """As :meth:`FastTransformer.select`."""
-        kept = np.unique(state.inner.sentence_N[rows_M])
-        return ShortlistState(self._inner.select(state.inner, rows_M), [state.parts[place] for place in kept])
-
-    def _answers(self, state: ShortlistState, sentence_N: Ids, answer: FastAnswer) -> Answers:
-        """The distributions of rows, each over the pieces of its sentence."""
-        ends = np.searchsorted(sentence_N, np.arange(len(state.parts) + 1))
-        rows = zip(state.parts, pairwise(ends), strict=True)
-        return Answers([FastAnswer(answer.hidden_ND[slice(*some)], part) for part, some in rows], answer)
-
-    def _parts(self, sources: Sequence[Ids]) -> list[Output]:
-        return [self._inner.part_of_output(self._pieces(source)) for source in sources]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from regard.decoding.step import MultiStepOutput, MultiStepRequest
 from regard.engine.answer import FastAnswer, Output
 from regard.engine.layers import Ids, Ints, Linear
 from regard.engine.past import ROOM, Memory, Past, project
+from regard.engine.shortlist import Answers
 from regard.engine.stack import Stack, Texts
 from regard.system.kernels.packing import Floats, Precision
 
@@ -54,6 +56,7 @@ class FastState:
         sentence_N: which sentence a row belongs to, ascending.
         ancestors_NS: where the keys and values of each row's tokens are, or its states after each of them.
         memory_first_B, memory_length_B: where those of each sentence are.
+        parts: the part of the output that each sentence has, under a shortlist.
     """
 
     lengths_N: Ints
@@ -64,6 +67,7 @@ class FastState:
     memory: Memory
     memory_first_B: Ints
     memory_length_B: Ints
+    parts: list[Output]
 
 
 class FastTransformer:
@@ -74,12 +78,14 @@ class FastTransformer:
         part: some rows of the output, by their ids in order.
     """
 
+    pieces: Callable[[Ids], Ids] | None = None
+    weights = False
+
     def __init__(self, encoder: Stack, decoder: Decoder, output: Output, part: Callable[[Ids], Output]) -> None:
         self.encoder = encoder
         self.decoder = decoder
         self.output = output
         self.part_of_output = part
-        self.weights = False
 
     @property
     def verifies(self) -> bool:
@@ -92,6 +98,12 @@ class FastTransformer:
         other.weights = True
         return other
 
+    def with_shortlist(self, pieces: Callable[[Ids], Ids]) -> FastTransformer:
+        """The same, which keeps to ``pieces``: those that a translation of a source may have, in order."""
+        other = copy(self)
+        other.pieces = pieces
+        return other
+
     def read(self, texts: Texts) -> Floats:
         """``memory_TD``: the encoder's vectors of texts."""
         return self.encoder.read(texts)
@@ -101,7 +113,7 @@ class FastTransformer:
         decoder, layers = self.decoder, len(self.decoder.memories)
         none, rows, places = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros((0, ROOM), np.int32)
         past, memory = Past(layers, *decoder.own), Memory(layers, *decoder.memory)
-        return self.admit(FastState(none, 0, rows, places, past, memory, none, none), sources)
+        return self.admit(FastState(none, 0, rows, places, past, memory, none, none, []), sources)
 
     def admit(self, state: FastState, sources: Sequence[Ids]) -> FastState:
         """Encode further sentences and append their rows."""
@@ -111,6 +123,7 @@ class FastTransformer:
         for memory, room_SE in zip(self.decoder.memories, rooms, strict=True):
             project(memory, memory_SD, room_SE)
         old, count, width = len(state.memory_first_B), len(sources), state.ancestors_NS.shape[1]
+        parts = [] if self.pieces is None else [self.part_of_output(self.pieces(source)) for source in sources]
         return FastState(
             np.append(state.lengths_N, np.zeros(count, np.int32)),
             state.longest,
@@ -120,9 +133,10 @@ class FastTransformer:
             state.memory,
             first_B,
             np.append(state.memory_length_B, length_B.astype(np.int32)),
+            [*state.parts, *parts],
         )
 
-    def step(self, state: FastState, tokens_N: Ids) -> tuple[FastState, FastAnswer]:
+    def step(self, state: FastState, tokens_N: Ids) -> tuple[FastState, FastAnswer | Answers]:
         """Append one token to each row; the answer is the distribution of the next."""
         place_N = state.lengths_N
         state.ancestors_NS, slots_N = state.past.extend(state.ancestors_NS, place_N, state.longest)
@@ -133,7 +147,15 @@ class FastTransformer:
             heads, longest = len(self.decoder.memories) * self.decoder.heads, state.memory_length_B.max(initial=0)
             weight_NHS = np.empty((len(place_N), heads, longest), np.float32)
         hidden_ND = self._decode(state, np.ascontiguousarray(tokens_N), place_N, slots_N, weights=weight_NHS)
-        return state, FastAnswer(hidden_ND, self.output, weight_NHS)
+        return state, self._answer(state, state.sentence_N, FastAnswer(hidden_ND, self.output, weight_NHS))
+
+    def _answer(self, state: FastState, sentence_T: Ids, whole: FastAnswer) -> FastAnswer | Answers:
+        """The distributions of rows, under a shortlist each over the pieces of its sentence."""
+        if not state.parts:
+            return whole
+        ends = np.searchsorted(sentence_T, np.arange(len(state.parts) + 1))
+        rows = zip(state.parts, pairwise(ends), strict=True)
+        return Answers([FastAnswer(whole.hidden_ND[slice(*some)], part) for part, some in rows], whole)
 
     def _decode(
         self, state: FastState, tokens_T: Ids, place_T: Ints, slots_T: Ints, row_T: Ids | slice = ALL, **more: Any
@@ -155,15 +177,17 @@ class FastTransformer:
         )
 
     def multi_step(
-        self, state: FastState, asked: MultiStepRequest, part: Output | None = None
-    ) -> tuple[FastState, MultiStepOutput, FastAnswer]:
+        self, state: FastState, asked: MultiStepRequest
+    ) -> tuple[FastState, MultiStepOutput, FastAnswer | Answers]:
         """Steps in which no row ends, at once, and the one after them, whose choice is not made.
 
-        Args:
-            state, asked: as search has them.
-            part: of the output, to which all rows keep.
+        Of several sentences with shortlists only this one.
         """
-        output = part or self.output
+        if len(state.parts) > 1:
+            state, answers = self.step(state, asked.token_N)
+            all_N, none = np.arange(len(asked.token_N)), np.zeros((len(asked.token_N), 0))
+            return state, MultiStepOutput(all_N, none.astype(np.int64), none, asked.log_probability_N), answers
+        output = state.parts[0] if state.parts else self.output
         count, room = len(state.lengths_N), len(state.memory_first_B) * asked.width
         steps = self.decoder.stack.positions.room(asked.steps, behind=state.longest + 1)
         longest = state.longest + steps + 1
@@ -212,7 +236,9 @@ class FastTransformer:
         found = MultiStepOutput(origin_R[:rows], *by_step, log_probability_R[:rows])
         return state, found, FastAnswer(hidden_RD[:rows], output)
 
-    def verify(self, state: FastState, tokens: Sequence[Sequence[int]]) -> tuple[FastState, list[int], FastAnswer]:
+    def verify(
+        self, state: FastState, tokens: Sequence[Sequence[int]]
+    ) -> tuple[FastState, list[int], FastAnswer | Answers]:
         """Append tokens to each row in one pass; of each how many were read, and the answer behind every one of them.
 
         In each layer keys and values of all tokens are written, or states one after another, before a token looks for
@@ -231,7 +257,7 @@ class FastTransformer:
         state.longest = int(state.lengths_N.max())
         token_T = np.concatenate([some[:most] for some in tokens])
         hidden_TD = self._decode(state, token_T, place_T, slots_T, row_T)
-        return state, counts, FastAnswer(hidden_TD, self.output)
+        return state, counts, self._answer(state, state.sentence_N[row_T], FastAnswer(hidden_TD, self.output))
 
     def crop(self, state: FastState, count_N: Ids) -> FastState:
         """The rows without their last ``count_N`` tokens."""
@@ -256,4 +282,5 @@ class FastTransformer:
             state.memory,
             state.memory_first_B.take(kept_B),
             state.memory_length_B.take(kept_B),
+            [state.parts[place] for place in kept_B] if state.parts else [],
         )
