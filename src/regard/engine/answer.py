@@ -29,19 +29,13 @@ class Output:
         self._screen = pack([weight_VD], [bias_V], "int8") if pack.precision == "fp32" else self.project.packed
         self._masks: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
-    def best(
-        self, hidden_ND: Floats, k: int, without: Sequence[int], log_sum_N: Scores | None = None
-    ) -> tuple[Ids, Scores]:
-        """Ids and log-probabilities of the k best of each row, those ``without`` left out.
-
-        ``log_sum_N``, if given, is filled with what the scores' exponentials add up to, its logarithm.
-        """
+    def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores, Scores]:
+        """Ids and log-probabilities of the k best of each row, those ``without`` left out; ``log Σ exp(score)``."""
         rows, k = len(hidden_ND), min(k, self.pieces)
-        ids_Nk, score_Nk = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32)
-        log_sum_N = np.empty(rows) if log_sum_N is None else log_sum_N
+        ids_Nk, score_Nk, log_sum_N = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32), np.empty(rows)
         packed, mask_V = self.project.packed, self._mask(tuple(without))
         _native.vocabulary(hidden_ND, packed, self.pieces, mask_V, ids_Nk, score_Nk, log_sum_N)
-        return np.maximum(ids_Nk, 0).astype(np.int64), score_Nk - log_sum_N[:, None]
+        return np.maximum(ids_Nk, 0).astype(np.int64), score_Nk - log_sum_N[:, None], log_sum_N
 
     def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> NDArray[np.int32]:
         """The id of the largest score of each row; -1 where there is none, or one that was computed is not finite."""
@@ -89,8 +83,8 @@ class FastAnswer:
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ids, Scores]:
         """The k most probable tokens of each row, best first, ties to the smaller id."""
-        self._log_sum_N = np.empty(len(self.hidden_ND))
-        return self._output.best(self.hidden_ND, k, without, self._log_sum_N)
+        ids_Nk, log_probability_Nk, self._log_sum_N = self._output.best(self.hidden_ND, k, without)
+        return ids_Nk, log_probability_Nk
 
     def most_probable(self, without: Sequence[int] = ()) -> Ids:
         """The most probable token of each row, ties to the smaller id; -1 where none is left, or a score is none."""
@@ -107,8 +101,7 @@ class FastAnswer:
         Only these are computed, in fp32; in other precisions :meth:`best` differs by its rounding.
         """
         if self._log_sum_N is None:
-            self.best(1)
-        assert self._log_sum_N is not None
+            _, _, self._log_sum_N = self._output.best(self.hidden_ND, 1, ())
         row_M, place_M = np.nonzero(tokens_NF >= 0)
         found_NF = np.full(tokens_NF.shape, -np.inf)
         score_M = self._output.scores_of(self.hidden_ND[row_M], tokens_NF[row_M, place_M])

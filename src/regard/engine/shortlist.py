@@ -30,12 +30,10 @@ class ShortlistOutput(Output):
         super().__init__(weight_VD, pack, bias_V)
         self.ids, self.whole = ids, whole
 
-    def best(
-        self, hidden_ND: Floats, k: int, without: Sequence[int], log_sum_N: Scores | None = None
-    ) -> tuple[Ids, Scores]:
+    def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores, Scores]:
         """As :meth:`Output.best`."""
-        place_Nk, log_probability_Nk = super().best(hidden_ND, k, without, log_sum_N)
-        return self.ids[place_Nk], log_probability_Nk
+        place_Nk, log_probability_Nk, log_sum_N = super().best(hidden_ND, k, without)
+        return self.ids[place_Nk], log_probability_Nk, log_sum_N
 
     def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> NDArray[np.int32]:
         """As :meth:`Output.argmax`."""
