@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
+from regard.decoding.constraints import Constraints, forbidden_tokens
+from regard.decoding.draft import Draft
 from regard.decoding.hypotheses import (
     NO_ROWS,
     Choice,
@@ -43,8 +45,6 @@ from regard.decoding.strategies import Beam, Greedy, RandomSampling, random_samp
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.decoding.constraints import Constraints
-    from regard.decoding.draft import Draft
     from regard.decoding.terms import Terms
 
 
@@ -89,7 +89,7 @@ class Scheduler:
     _state: Any = field(default=None, init=False)
     _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
     _verifier: DraftStep[Any] | None = field(init=False)
-    _constraints: Constraints | None = field(init=False)
+    _constraints: Constraints = field(init=False)
     _reach: Callable[[Rows], Floats] | None = field(init=False)
     _added_M: Floats | None = field(default=None, init=False)
 
@@ -102,12 +102,8 @@ class Scheduler:
         verifies = isinstance(self.choose, Greedy) and getattr(self.step, "verifies", False)
         self._verifier = cast("DraftStep[Any]", self.step) if verifies else None
         self._reach = getattr(self.choose, "reach", None)  # where a log-probability may rise as a row grows
-        self._constraints = None
-        if self.decoding.is_constrained:
-            from regard.decoding.constraints import Constraints
-
-            searches = not isinstance(self.choose, RandomSampling)
-            self._constraints = Constraints.of(self.decoding, self.symbols.end, searches)
+        searches = not isinstance(self.choose, RandomSampling)
+        self._constraints = Constraints.of(self.decoding, self.symbols.end, searches)
 
     def put(
         self,
@@ -134,25 +130,21 @@ class Scheduler:
         is right, search is faster; the output is the same. A beam makes no use of it: which rows survive a step depends
         on all of them, so a draft would have to have every row, and a pass of so many tokens is no faster.
         """
-        if forbidden:
-            self._forbid()
+        if forbidden and forbidden_tokens not in self._constraints.given:
+            given = (*self._constraints.given, forbidden_tokens)
+            self._constraints = replace(self._constraints, given=given)
         begin = self.symbols.prefix if prefix is None else tuple(prefix)
         least, most = lengths(self.decoding, len(source) if first is None else 0)
         need = 0 if terms is None else terms.banks - 1
         limit = (most if limit is None else limit) + need
         limit = max(len(begin) + need + 1, min(limit, self.decoding.max_length or limit))
         least = min(least, limit - 1)  # an output can end
-        own = (least, terms, copies, forbidden, self._follow(draft, limit))
+        followed = None
+        if self._verifier is not None and len(draft):
+            followed = Draft(list(takewhile(lambda token: token != self.symbols.end, draft[:limit])))
+        own = (least, terms, copies, forbidden, followed)
         sentence = Sentence(index, source, limit, NBest(nbest), first, sample, begin, *own)
         self._waiting.extend([sentence] if copies == 1 else self._divide(sentence))
-
-    def _follow(self, tokens: Sequence[int], limit: int) -> Draft | None:
-        """The draft of a sentence, where there is one that can be verified."""
-        if self._verifier is None or not len(tokens):
-            return None
-        from regard.decoding.draft import Draft
-
-        return Draft(list(takewhile(lambda token: token != self.symbols.end, tokens[:limit])))
 
     def _divide(self, sentence: Sentence) -> Iterator[Sentence]:
         """The copies of a sentence, as many together as the budget has room for."""
@@ -160,15 +152,6 @@ class Scheduler:
         for number in range(0, sentence.copies, room):
             copies, best = min(room, sentence.copies - number), NBest(sentence.best.size)
             yield replace(sentence, best=best, sample=sentence.sample + number, copies=copies)
-
-    def _forbid(self) -> None:
-        """From now on look at what sentences forbid."""
-        from regard.decoding.constraints import Constraints
-        from regard.decoding.forbidden import forbidden_tokens
-
-        known = self._constraints or Constraints()
-        if forbidden_tokens not in known.given:
-            self._constraints = replace(known, given=(*known.given, forbidden_tokens))
 
     @property
     def idle(self) -> bool:
@@ -258,7 +241,7 @@ class Scheduler:
         else:
             self._state, found, answer = self._multi_step(self._state, asked)
             self._rows = self._rows.advance(found)
-        if self._constraints is not None:
+        if self._constraints:
             answer = self._constraints(self._rows, answer)
         return self._rows.force(self.choose(self._rows, answer)), answer
 

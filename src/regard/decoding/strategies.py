@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
+from regard.decoding.constraints import tokens_so_far
 from regard.decoding.hypotheses import Choice, Choose, Floats, Ints, Rows
 from regard.decoding.step import Answer
 from regard.system.errors import RegardError
@@ -134,8 +135,6 @@ class RandomSampling:
         """The token of each row that has one left."""
         seen_NS = None
         if self.decoding.repetition_penalty != 1.0:
-            from regard.decoding.constraints import tokens_so_far  # few draws need it
-
             seen_NS = tokens_so_far(rows)
         token_N = answer.sample(uniforms(rows, self.seed), self.decoding, self.without, seen_NS)
         log_probability_N = numbers(answer.of(np.maximum(token_N, 0)))
