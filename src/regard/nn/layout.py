@@ -175,12 +175,9 @@ class Sequences(_Once):
         runs = Sequences.end_to_end(counts_B.tolist(), number_T.device)
         return Sequences(starts_R, lengths_R, len(starts_R), longest, self.size), runs
 
-    def by_time(self) -> ByTime:
-        """The time-major view that a recurrence needs, made once: one gather in, one out."""
-        return self._by_time
-
     @cached_property
-    def _by_time(self) -> ByTime:
+    def by_time(self) -> ByTime:
+        """The time-major view that a recurrence needs: one gather in, one out."""
         lengths_B = self.lengths_B[: self.count]
         order = lengths_B.argsort(descending=True, stable=True)
         order_N = order[lengths_B[order] > 0]
