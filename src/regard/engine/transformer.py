@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -124,16 +124,14 @@ class FastTransformer:
             project(memory, memory_SD, room_SE)
         old, count, width = len(state.memory_first_B), len(sources), state.ancestors_NS.shape[1]
         parts = [] if self.pieces is None else [self.part_of_output(self.pieces(source)) for source in sources]
-        return FastState(
-            np.append(state.lengths_N, np.zeros(count, np.int32)),
-            state.longest,
-            np.append(state.sentence_N, old + np.arange(count)),
-            np.append(state.ancestors_NS, np.zeros((count, width), np.int32), axis=0),
-            state.past,
-            state.memory,
-            first_B,
-            np.append(state.memory_length_B, length_B.astype(np.int32)),
-            [*state.parts, *parts],
+        return replace(
+            state,
+            lengths_N=np.append(state.lengths_N, np.zeros(count, np.int32)),
+            sentence_N=np.append(state.sentence_N, old + np.arange(count)),
+            ancestors_NS=np.append(state.ancestors_NS, np.zeros((count, width), np.int32), axis=0),
+            memory_first_B=first_B,
+            memory_length_B=np.append(state.memory_length_B, length_B.astype(np.int32)),
+            parts=[*state.parts, *parts],
         )
 
     def step(self, state: FastState, tokens_N: Ids) -> tuple[FastState, FastAnswer | Answers]:
