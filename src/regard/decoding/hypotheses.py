@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
@@ -327,7 +327,7 @@ class Rows:
             rows.longest,
         )
 
-    def hypothesis(self, row: int, penalty: float, finished: bool, added: float = 0.0) -> Hypothesis:
+    def hypothesis(self, row: int, penalty: float, finished: bool, added: float) -> Hypothesis:
         """Row ``row``, whose histories are written, as a hypothesis; ``</s>`` at its end is not among its tokens.
 
         ``added`` to its score is what its coverage counts.
@@ -413,10 +413,6 @@ class Trace:
 
     def __getitem__(self, index: int) -> tuple[TraceStep, ...]:
         return tuple(self._steps[index])
-
-    def to_dict(self, index: int) -> dict[str, object]:
-        """The steps of one sentence as plain values for JSON."""
-        return {"index": index, "steps": [asdict(step) for step in self[index]]}
 
     def record(
         self, rows: Rows, answer: Answer, choice: Choice, ended_M: NDArray[np.bool_], live_M: NDArray[np.bool_]
