@@ -91,7 +91,6 @@ class Scheduler:
     _verifier: DraftStep[Any] | None = field(init=False)
     _constraints: Constraints = field(init=False)
     _reach: Callable[[Rows], Floats] | None = field(init=False)
-    _added_M: Floats | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if self.decoding.coverage_penalty:
@@ -219,16 +218,18 @@ class Scheduler:
         if self.stop is not None:
             rows = zip(grown.tokens_NT, grown.length_N.tolist(), strict=True)
             over_M = ended_M | np.array([self.stop(token_T[:length]) for token_T, length in rows], np.bool_)
+        added_M = np.zeros(grown.count)
         if self.decoding.coverage_penalty:
-            self._added_M = self._state.penalty(self.decoding.coverage_penalty)[choice.parents()]
-        self._finish(grown, ended_M, over_M)
+            added_M = self._state.penalty(self.decoding.coverage_penalty)[choice.parents()]
+        for row in np.flatnonzero(over_M).tolist():
+            self._end(grown, row, added_M, bool(ended_M[row]))
         live_M = ~over_M & self._can_improve(grown)
         if self.groups > 1:
             able_B = np.bincount(grown.sentence_N[live_M], minlength=len(grown.sentences)) > 0
             live_M = ~over_M & able_B[grown.sentence_N]
         if self.trace is not None:
             self.trace.record(self._rows, answer, choice, ended_M, live_M)
-        closed = self._close(grown, live_M)
+        closed = self._close(grown, live_M, added_M)
         self._taken -= sum(map(self._cost, closed))
         self._continue(grown.keep(live_M), choice.parents()[live_M])
         return grown, closed
@@ -343,14 +344,11 @@ class Scheduler:
             for number in range(sentence.copies)
         ]
 
-    def _finish(self, grown: Rows, ended_M: NDArray[np.bool_], over_M: NDArray[np.bool_]) -> None:
-        """Rows that ended in ``</s>`` or were stopped, and are good enough, become hypotheses of their sentence."""
-        for row in over_M.nonzero()[0].tolist():
-            best = grown.sentences[grown.sentence_N[row]].best
-            penalty = self._penalty(float(grown.length_N[row]))
-            added = 0.0 if self._added_M is None else float(self._added_M[row])
-            if float(grown.log_probability_N[row]) / penalty + added > best.bar or len(best.hypotheses) < best.size:
-                best.add(grown.hypothesis(row, penalty, bool(ended_M[row]), added))
+    def _end(self, rows: Rows, row: int, added_N: Floats, finished: bool) -> None:
+        """A row becomes a hypothesis of its sentence, if it is good enough."""
+        penalty = self._penalty(max(1.0, float(rows.length_N[row])))
+        hypothesis = rows.hypothesis(row, penalty, finished, float(added_N[row]))
+        rows.sentences[rows.sentence_N[row]].best.add(hypothesis)
 
     def _penalty(self, length: Length) -> Length:
         """The length penalty of the recipe."""
@@ -378,7 +376,7 @@ class Scheduler:
         bar_M = bar_B[grown.sentence_N]
         return within_M & ((bound_M > bar_M) | (bar_M == -np.inf))
 
-    def _close(self, grown: Rows, live_M: NDArray[np.bool_]) -> list[Sentence]:
+    def _close(self, grown: Rows, live_M: NDArray[np.bool_], added_M: Floats) -> list[Sentence]:
         """The sentences without a live row; one that finished nothing gets its rows, cut off as they are."""
         live_B = np.bincount(grown.sentence_N[live_M], minlength=len(grown.sentences))
         closed: list[Sentence] = []
@@ -386,13 +384,11 @@ class Scheduler:
             sentence = grown.sentences[place]
             if not sentence.best.hypotheses:
                 # Without any continuation (all of them excluded) the rows before this step are what there is.
-                rows, added_M = grown, self._added_M
+                rows, added_N = grown, added_M
                 if not (grown.sentence_N == place).any():
-                    rows, added_M = self._rows.with_histories(), None
+                    rows, added_N = self._rows.with_histories(), np.zeros(self._rows.count)
                 for row in np.flatnonzero(rows.sentence_N == place).tolist():
-                    penalty = self._penalty(max(1.0, float(rows.length_N[row])))
-                    added = 0.0 if added_M is None else float(added_M[row])
-                    sentence.best.add(rows.hypothesis(row, penalty, False, added))
+                    self._end(rows, row, added_N, False)
             closed.append(sentence)
         return closed
 
