@@ -171,7 +171,7 @@ class Scheduler:
         if gone_B.any():
             self._taken -= sum(self._cost(one) for one, gone in zip(sentences, gone_B, strict=True) if gone)
             live_N = ~gone_B[self._rows.sentence_N]
-            self._continue(self._rows.with_histories().keep(live_N), np.flatnonzero(live_N))
+            self._continue(self._rows.keep(live_N), np.flatnonzero(live_N))
 
     def run(self) -> Iterator[Sentence]:
         """Sentences as they close, until all are done."""
@@ -306,11 +306,9 @@ class Scheduler:
 
     def admit(self) -> bool:
         """Open a row for as many waiting sentences as fit, if enough of the budget is free; whether some entered."""
-        if not self._waiting:
-            return False
         budget = self.decoding.tokens
         free = budget - self._taken
-        if self._rows.count and free < self.refill * budget:
+        if not self._waiting or (self._rows.count and free < self.refill * budget):
             return False
         entering: list[Sentence] = []
         while self._waiting:
