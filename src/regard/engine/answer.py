@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +79,6 @@ class FastAnswer:
     def __init__(self, hidden_ND: Floats, output: Output, weight_NHS: Floats | None = None) -> None:
         self.hidden_ND = hidden_ND
         self._output, self._weight_NHS = output, weight_NHS
-        self._score_NV: Floats | None = None
         self._log_sum_N: Scores | None = None
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ids, Scores]:
@@ -92,8 +92,7 @@ class FastAnswer:
 
     def of(self, tokens_N: Ids) -> Scores:
         """The log-probability of one given token per row."""
-        score_NV = self._scores()
-        return score_NV[np.arange(len(tokens_N)), tokens_N] - _log_sum(score_NV)
+        return self._score_NV[np.arange(len(tokens_N)), tokens_N] - _log_sum(self._score_NV)
 
     def of_several(self, tokens_NF: Ids) -> Scores:
         """The log-probabilities of a few given tokens per row; minus infinity for -1.
@@ -117,12 +116,11 @@ class FastAnswer:
         banned_NF: Ids | None = None,
     ) -> Ids:
         """One token per row: where the running sum of the probabilities that ``decoding`` leaves passes ``uniform``."""
-        return sample(self._scores(), uniform_N, decoding, without, seen_NS, banned_NF)
+        return sample(self._score_NV, uniform_N, decoding, without, seen_NS, banned_NF)
 
     def all(self) -> Scores:
         """Every log-probability, ``log_probability_NV``."""
-        score_NV = self._scores()
-        return score_NV - _log_sum(score_NV)[:, None]
+        return self._score_NV - _log_sum(self._score_NV)[:, None]
 
     def rows(self, row_M: Ids) -> FastAnswer:
         """That of some rows alone."""
@@ -132,10 +130,9 @@ class FastAnswer:
         """Cross-attention weights of this step, ``weight_NHS``, if asked for."""
         return None if self._weight_NHS is None else self._weight_NHS.astype(np.float64)
 
-    def _scores(self) -> Floats:
-        if self._score_NV is None:
-            self._score_NV = self._output.scores(self.hidden_ND)
-        return self._score_NV
+    @cached_property
+    def _score_NV(self) -> Floats:
+        return self._output.scores(self.hidden_ND)
 
 
 def _log_sum(score_NV: Floats) -> Scores:

@@ -95,11 +95,9 @@ class TagDecoder:
     """
 
     def __init__(self, field: Sequence[Floats] | None, classes: int, forbidden: ForbiddenTransitions) -> None:
-        scores: list[Scores] = [np.zeros((classes, classes)), np.zeros(classes), np.zeros(classes)]
         self.together = field is not None
-        if field is not None:
-            scores = [part.astype(np.float64) for part in field]
-        self.transition_CC, self.start_C, self.end_C = scores
+        parts = field or [np.zeros(shape, np.float32) for shape in ((classes, classes), classes, classes)]
+        self.transition_CC, self.start_C, self.end_C = (part.astype(np.float64) for part in parts)
         for left, right in forbidden.between:
             self.transition_CC[left, right] += NEVER
         self.start_C[list(forbidden.first)] += NEVER
