@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -40,7 +40,7 @@ from regard.decoding.hypotheses import (
     Trace,
     length_penalty,
 )
-from regard.decoding.step import Answer, DraftStep, MultiStep, MultiStepOutput, MultiStepRequest, State, Step
+from regard.decoding.step import Answer, DraftStep, MultiStep, MultiStepRequest, State, Step
 from regard.decoding.strategies import Beam, Greedy, RandomSampling, random_sampling
 from regard.system.errors import UsageError
 
@@ -83,21 +83,16 @@ class Scheduler:
     trace: Trace | None = None
     stop: Stop | None = None
     groups: int = 1
-    _waiting: deque[Sentence] = field(default_factory=deque, init=False)
-    _rows: Rows = field(default=NO_ROWS, init=False)
-    _taken: int = field(default=0, init=False)
-    _state: Any = field(default=None, init=False)
-    _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
-    _verifier: DraftStep[Any] | None = field(init=False)
-    _constraints: Constraints = field(init=False)
-    _reach: Callable[[Rows], Floats] | None = field(init=False)
 
     def __post_init__(self) -> None:
+        self._waiting: deque[Sentence] = deque()
+        self._rows, self._taken = NO_ROWS, 0
+        self._state: Any = None
         if self.decoding.coverage_penalty:
             from regard.decoding.coverage import CoverageStep
 
             self.step = CoverageStep(self.step)
-        self._multi_step = getattr(self.step, "multi_step", None) if self.groups == 1 else None
+        self._multi_step: Any = getattr(self.step, "multi_step", None) if self.groups == 1 else None
         verifies = isinstance(self.choose, Greedy) and getattr(self.step, "verifies", False)
         self._verifier = cast("DraftStep[Any]", self.step) if verifies else None
         self._reach = getattr(self.choose, "reach", None)  # where a log-probability may rise as a row grows
@@ -237,7 +232,7 @@ class Scheduler:
     def _choose(self, several: bool) -> tuple[Choice, Answer]:
         """The choice of the next step, or of the last of several, and what it was made by."""
         asked = self._multi_step_request() if several else None
-        if asked is None or self._multi_step is None:
+        if asked is None:
             self._state, answer = self.step.step(self._state, self._rows.token_N)
         else:
             self._state, found, answer = self._multi_step(self._state, asked)
