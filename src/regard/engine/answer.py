@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from regard.config import Decoding
 from regard.decoding.sampling import sample
-from regard.engine.layers import Ids, Linear
+from regard.engine.layers import Floats, Ids, Ints, Linear, Scores
 from regard.system.kernels import _native
-from regard.system.kernels.packing import FP32, Floats, Packer
-
-Scores = NDArray[np.float64]
+from regard.system.kernels.packing import FP32, Packer
 
 
 class Output:
@@ -38,7 +36,7 @@ class Output:
         _native.vocabulary(hidden_ND, packed, self.pieces, mask_V, ids_Nk, score_Nk, log_sum_N)
         return np.maximum(ids_Nk, 0).astype(np.int64), score_Nk - log_sum_N[:, None], log_sum_N
 
-    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> NDArray[np.int32]:
+    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> Ints:
         """The id of the largest score of each row; -1 where there is none, or one that was computed is not finite."""
         id_N = np.empty(len(hidden_ND), np.int32)
         mask_V = self._mask(tuple(without))

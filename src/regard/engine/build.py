@@ -15,6 +15,7 @@ from regard.engine.layers import (
     SSRU,
     CrossAttention,
     FeedForward,
+    Floats,
     Heads,
     Ids,
     Linear,
@@ -29,7 +30,7 @@ from regard.engine.positions import Positions
 from regard.engine.shortlist import ShortlistOutput
 from regard.engine.stack import Stack
 from regard.engine.transformer import Decoder, FastTransformer
-from regard.system.kernels.packing import FP32, Floats, Packer
+from regard.system.kernels.packing import FP32, Packer
 
 
 class Take(Protocol):

@@ -13,10 +13,10 @@ import numpy as np
 from regard.config import GptSection
 from regard.engine.answer import FastAnswer, Output
 from regard.engine.build import StackParts, Take
-from regard.engine.layers import Ids, Ints
+from regard.engine.layers import Floats, Ids, Ints
 from regard.engine.past import CHUNK, ROOM, Past
 from regard.engine.stack import Stack, Texts
-from regard.system.kernels.packing import FP32, Floats, Packer, Precision
+from regard.system.kernels.packing import FP32, Packer, Precision
 
 
 @dataclass

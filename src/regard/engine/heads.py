@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.layers import Ids, Linear, Norm
+from regard.engine.layers import Floats, Ids, Linear, Norm, Scores
 from regard.engine.stack import Texts
-from regard.system.kernels.packing import Floats
 from regard.text.tags import ForbiddenTransitions
 
-Scores = NDArray[np.float64]
 Pool = Callable[[Floats, Ids, Ids], Floats]
 """``(hidden_TD, starts_B, lengths_B) → pooled_BD``."""
 NEVER = -1e4

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.system.kernels import ACTIVATIONS, NORMS, _native
-from regard.system.kernels.packing import FP32, Floats, Packer
+from regard.system.kernels.packing import FP32, Packer
 
+Floats = NDArray[np.float32]
+Scores = NDArray[np.float64]
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
 Room = int

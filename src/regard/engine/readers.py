@@ -13,10 +13,10 @@ import numpy as np
 from regard.config import BertSection, RnnEncoderSection
 from regard.engine.build import GATES, StackParts, Take, norm
 from regard.engine.heads import POOLER_ACTIVATIONS, POOLS, Attention, Pool, TagDecoder, TagHead, TextHead, WordHead
-from regard.engine.layers import Ids, Linear
+from regard.engine.layers import Floats, Ids, Linear
 from regard.engine.recurrent import CELLS, Layer, RecurrentEncoder
 from regard.engine.stack import Stack, Texts, word_vectors
-from regard.system.kernels.packing import FP32, Floats, Packer
+from regard.system.kernels.packing import FP32, Packer
 from regard.text.tags import ForbiddenTransitions
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from regard.config import Decoding
 from regard.decoding.sampling import sample
-from regard.engine.answer import FastAnswer, Output, Scores
-from regard.engine.layers import Ids
-from regard.system.kernels.packing import Floats, Packer
+from regard.engine.answer import FastAnswer, Output
+from regard.engine.layers import Floats, Ids, Ints, Scores
+from regard.system.kernels.packing import Packer
 
 
 class ShortlistOutput(Output):
@@ -35,7 +35,7 @@ class ShortlistOutput(Output):
         place_Nk, log_probability_Nk, log_sum_N = super().best(hidden_ND, k, without)
         return self.ids[place_Nk], log_probability_Nk, log_sum_N
 
-    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> NDArray[np.int32]:
+    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> Ints:
         """As :meth:`Output.argmax`."""
         place_N = super().argmax(hidden_ND, without)
         return np.where(place_N < 0, -1, self.ids[place_N]).astype(np.int32)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from regard.decoding.step import MultiStepOutput, MultiStepRequest
 from regard.engine.answer import FastAnswer, Output
-from regard.engine.layers import Ids, Ints, Linear
+from regard.engine.layers import Floats, Ids, Ints, Linear
 from regard.engine.past import ROOM, Memory, Past, project
 from regard.engine.shortlist import Answers
 from regard.engine.stack import Stack, Texts
-from regard.system.kernels.packing import Floats, Precision
+from regard.system.kernels.packing import Precision
 
 ONE = np.int32(1)
 ALL = slice(None)
