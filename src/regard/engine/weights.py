@@ -286,5 +286,4 @@ def _first_panel(weights: Sequence[Floats], biases: Sequence[Floats | None], pre
             heads.append(weight_NK[:left])
             tails.append(None if bias_N is None else bias_N[:left])
             left -= len(heads[-1])
-    panels: Panels = pack_side_by_side(heads, tails, precision)
-    return panels[0]
+    return pack_side_by_side(heads, tails, precision)[0]

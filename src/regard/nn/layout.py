@@ -51,8 +51,7 @@ class _Once:
         """The value of ``key``: made now, or as it was made before."""
         if key not in self._cache:
             self._cache[key] = make()
-        made: Made = self._cache[key]
-        return made
+        return self._cache[key]
 
 
 @dataclass(frozen=True)
