@@ -71,7 +71,10 @@ class Beam:
     def __call__(self, rows: Rows, answer: Answer) -> Choice:
         """The best continuations."""
         looked_at = self.width if self.end is None else 2 * self.width  # of which a row ends at most one
-        ids_Nk, log_probability_Nk = answer.best(looked_at, self.without)
+        return self.choose(rows, looked_at, *answer.best(looked_at, self.without))
+
+    def choose(self, rows: Rows, looked_at: int, ids_Nk: Ints, log_probability_Nk: Floats) -> Choice:
+        """The best continuations among the ``looked_at`` best tokens of each row, best first."""
         total_Nk = rows.log_probability_N[:, None] + numbers(log_probability_Nk)
         place_M = _best_of_sentences(total_Nk, rows, looked_at)
         if self.end is not None:
