@@ -39,7 +39,7 @@ class Take(Protocol):
 
 
 def transformer(
-    section: TransformerSection, source_pieces: int, target_pieces: int, take: Take, pack: Packer = FP32
+    section: TransformerSection, source_pieces: int, target_pieces: int, take: Take, pack: Packer
 ) -> FastTransformer:
     """The engine of an encoder-decoder; its weights are packed, and those given needed for embeddings only."""
     source = target = output = take("encoder.input.tokens.weight", source_pieces + 1, section.d_model)
@@ -75,7 +75,7 @@ class StackParts:
     take: Take
     name: str
     two_way: bool
-    pack: Packer = FP32
+    pack: Packer
 
     def __post_init__(self) -> None:
         section = self.section

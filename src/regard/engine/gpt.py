@@ -16,7 +16,7 @@ from regard.engine.build import StackParts, Take
 from regard.engine.layers import Floats, Ids, Ints
 from regard.engine.past import CHUNK, ROOM, Past
 from regard.engine.stack import Stack, Texts
-from regard.system.kernels.packing import FP32, Packer, Precision
+from regard.system.kernels.packing import Packer, Precision
 
 
 @dataclass
@@ -121,7 +121,7 @@ class FastGpt:
         return self.new(ids_T, place_T, length_T, longest, slot=slot_T, ancestors=ancestors_TS, past=past)
 
 
-def gpt(section: GptSection, pieces: int, window: int, take: Take, pack: Packer = FP32) -> FastGpt:
+def gpt(section: GptSection, pieces: int, window: int, take: Take, pack: Packer) -> FastGpt:
     """The engine of a decoder-only model; ``window``: tokens that a token sees at most."""
     table = take("decoder.input.tokens.weight", pieces, section.d_model)
     stack = StackParts(section, take, "decoder", two_way=False, pack=pack)

@@ -85,7 +85,7 @@ class HeadShape:
     forbidden: ForbiddenTransitions = field(default_factory=ForbiddenTransitions)
 
 
-def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, pack: Packer = FP32) -> FastReader:
+def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, pack: Packer) -> FastReader:
     """The engine of an encoder-only model; all but its head is in the precision, of a model of words that too."""
     table, size = take("encoder.input.tokens.weight", pieces, section.d_model), section.d_model
     stack = StackParts(section, take, "encoder", two_way=True, pack=pack)
@@ -118,9 +118,7 @@ def _head(section: BertSection | RnnEncoderSection, shape: HeadShape, take: Take
     return TextHead(pool, dense, classes, POOLER_ACTIVATIONS[getattr(section, "pooler_activation", "tanh")])
 
 
-def rnn_encoder(
-    section: RnnEncoderSection, pieces: int, shape: HeadShape, take: Take, pack: Packer = FP32
-) -> FastReader:
+def rnn_encoder(section: RnnEncoderSection, pieces: int, shape: HeadShape, take: Take, pack: Packer) -> FastReader:
     """The engine of a recurrent reader.
 
     Products with what enters are in the precision. Those of what is carried stay fp32: each step adds to their error.
