@@ -367,16 +367,6 @@ Choose = Callable[[Rows, Answer], Choice]
 """A search strategy: which rows continue with which token (greedy, beam, sampling)."""
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A token of an output as it is chosen; ``last``: this output is complete (``sentence.best`` has it)."""
-
-    sentence: Sentence
-    token: int | None
-    """None if no token was left to be chosen."""
-    last: bool
-
-
 Fate = Literal["live", "finished", "left"]
 """live: a row of the next step; finished: it ended in ``</s>``; left: cut off by the limit, or unable to improve."""
 

@@ -27,7 +27,6 @@ from regard.decoding.hypotheses import (
     NO_ROWS,
     Choice,
     Choose,
-    Chosen,
     Floats,
     Hypothesis,
     Ints,
@@ -173,8 +172,8 @@ class Scheduler:
         while not self.idle:
             yield from self.advance(several=True)[1]
 
-    def tokens(self) -> Iterator[Chosen]:
-        """Every token as it is chosen, until all sentences are done: for what has one row a sentence.
+    def tokens(self) -> Iterator[int]:
+        """Every token of one sentence as it is chosen.
 
         Raises:
             UsageError: a beam is wider; which of its tokens are the output's is known only at the end.
@@ -182,16 +181,8 @@ class Scheduler:
         if self.decoding.beam > 1:
             raise UsageError("a beam's tokens are known at its end only; a beam of 1 can be followed", "decoding.beam")
         while not self.idle:
-            grown, closed = self.advance()
-            done = {(sentence.index, sentence.sample) for sentence in closed}
-            for place, token in zip(grown.sentence_N.tolist(), grown.token_N.tolist(), strict=True):
-                sentence = grown.sentences[place]
-                name = (sentence.index, sentence.sample)
-                yield Chosen(sentence, token, name in done)
-                done.discard(name)
-            for sentence in closed:
-                if (sentence.index, sentence.sample) in done:
-                    yield Chosen(sentence, None, True)
+            grown, _ = self.advance()
+            yield from grown.token_N.tolist()
 
     def advance(self, several: bool = False) -> tuple[Rows, list[Sentence]]:
         """The rows after the step, the ended ones too, and the sentences that it closed.

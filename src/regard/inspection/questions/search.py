@@ -75,10 +75,10 @@ def _tokens(
     tokens = _scheduler(start, trace, temperature, seed).tokens()
     while True:
         with changes.apply(section):
-            chosen = next(tokens, None)
-        if chosen is None or chosen.token is None:
+            token = next(tokens, None)
+        if token is None:
             break
-        ids.append(chosen.token)
+        ids.append(token)
         (node,) = tree(trace[0][-1:], partial(piece, start.task.target_tokenizer))
         probabilities.append(node.probability)
         others = [list(other) for other in node.others]
