@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from regard.config import Decoding
 from regard.decoding.constraints import tokens_so_far
 from regard.decoding.hypotheses import NO_ROWS, Choice, NBest, Sentence, Symbols
-from regard.decoding.search import Scheduler, enqueue, sample, search
+from regard.decoding.search import Scheduler, sample, search
 from regard.decoding.strategies import Beam, random_sampling, uniforms
 from regard.system.errors import RegardError, UsageError
 from regard.system.keys import key
@@ -198,49 +198,32 @@ def test_letters_mean_one_size():
     drawn(table, texts, decoding, samples=3, firsts=[1, 2, 3])
 
 
-def tokens_of(step, sources, decoding, symbols, seed, samples=1):
-    """Every token of the samples as it is drawn."""
+def tokens_of(step, source, decoding, symbols, seed, sample=0):
+    """Every token of a sample as it is drawn."""
     choose = random_sampling(decoding, seed, symbols.without)
     scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols)
-    enqueue(scheduler, sources, samples=samples)
+    scheduler.put(0, source, sample=sample)
     return scheduler.tokens()
 
 
-@given(sources, st.integers(0, 1000), st.integers(1, 3))
+@given(sources.filter(bool), st.integers(0, 1000), st.integers(1, 3))
 def test_tokens_come_as_they_are_drawn_and_make_the_same_outputs(sources, seed, samples):
     table, decoding = Table(seed=seed), Decoding(max_extra=5, tokens=30)
-    settings = {"seed": seed, "samples": samples}
-    wanted = drawn(table, sources, decoding, **settings)
-    heard, done = {}, set()
-    step = TableStep(table)
-    for chosen in tokens_of(step, sources, decoding, symbols(table), **settings):
-        name = (chosen.sentence.index, chosen.sentence.sample)
-        assert name not in done
-        heard.setdefault(name, []).append(chosen.token)
-        if chosen.last:
-            done.add(name)
-            [found] = chosen.sentence.best.hypotheses
-            assert found.tokens + (END,) * found.finished == tuple(heard[name])
-    assert len(done) == len(heard) == samples * len(sources)
-    assert all(
-        wanted[index][number].tokens == tuple(token for token in tokens if token != END)
-        for (index, number), tokens in heard.items()
-    )
+    for number, wanted in enumerate(drawn(table, sources[:1], decoding, seed=seed, samples=samples)[0]):
+        heard = tokens_of(TableStep(table), sources[0], decoding, symbols(table), seed, number)
+        assert wanted.tokens + (END,) * wanted.finished == tuple(heard)
 
 
 def test_tokens_come_before_the_next_step():
     step = TableStep(Table(end=-100.0))
-    tokens = tokens_of(step, [np.array([2, END])], Decoding(max_extra=4), symbols(step.table), seed=1)
-    for count, chosen in enumerate(tokens, 1):
-        assert len(step.rows) == count
-        assert chosen.last == (count == 6)
+    tokens = tokens_of(step, np.array([2, END]), Decoding(max_extra=4), symbols(step.table), seed=1)
+    counts = [(count, len(step.rows)) for count, _ in enumerate(tokens, 1)]
+    assert counts == [(count, count) for count in range(1, 7)]
 
 
-def test_an_output_without_a_token_is_told_too():
+def test_an_output_without_a_token_has_none():
     table = Table(vocabulary=2)
-    tokens = tokens_of(TableStep(table), [np.array([1, END])], Decoding(), symbols(table, 0, 1), seed=1)
-    [chosen] = tokens
-    assert (chosen.token, chosen.last) == (None, True)
+    assert list(tokens_of(TableStep(table), np.array([1, END]), Decoding(), symbols(table, 0, 1), seed=1)) == []
 
 
 def test_a_beam_cannot_be_followed():

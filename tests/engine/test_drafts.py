@@ -14,7 +14,6 @@ from regard.config import Decoding
 from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import Scheduler, search
 from regard.engine import transformer
-from regard.engine.shortlist import ShortlistTransformer
 from regard.engine.transformer import FastTransformer
 from regard.system import kernels
 from regard.system.kernels.packing import Precision
@@ -104,7 +103,7 @@ def test_long_outputs_in_every_precision(precision: Precision, choices: dict[str
 def test_those_that_refill_and_those_of_few_pieces() -> None:
     """Sentences enter beside rows that are older; each with pieces of its own."""
     _, fast = pair({})
-    for step in (fast, ShortlistTransformer(fast, lambda ids: np.union1d(ids, np.arange(0, PIECES, 3)))):
+    for step in (fast, fast.with_shortlist(lambda ids: np.union1d(ids, np.arange(0, PIECES, 3)))):
         with counted() as passes:
             assert_same(step, Symbols(PIECES, end=3), LONG.model_copy(update={"tokens": 12}), 5)
         assert passes

@@ -11,7 +11,6 @@ import pytest
 from regard.config import Decoding
 from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import search
-from regard.engine.shortlist import ShortlistTransformer
 from regard.models.decoding import stepper
 from regard.system.kernels.packing import Precision
 from tests.engine.engines import both, pair
@@ -55,7 +54,7 @@ def test_it_is_the_search_without_the_other_pieces(family: Family, beam: int) ->
     model, fast = both(family)
     decoding, symbols = Decoding(beam=beam, max_extra=6, tokens=60), Symbols(PIECES, without=(2, 4))
     alone = [search(Masked(stepper(model), pieces(one)), [one], decoding, symbols)[0][0] for one in SOURCES]
-    short = ShortlistTransformer(fast, pieces)
+    short = fast.with_shortlist(pieces)
     for scores in (True, False):
         found = [one[0] for one in search(short, SOURCES, decoding, symbols, scores=scores)]
         found += [search(short, [one], decoding, symbols, scores=scores)[0][0] for one in SOURCES]
@@ -66,7 +65,7 @@ def test_it_is_the_search_without_the_other_pieces(family: Family, beam: int) ->
 
 def test_of_all_pieces_the_coverage_penalty_is_that_of_the_engine() -> None:
     _, fast = both(Family("transformer", {}))
-    short = ShortlistTransformer(fast, lambda source: np.arange(PIECES))
+    short = fast.with_shortlist(lambda source: np.arange(PIECES))
     symbols = Symbols(PIECES, without=tuple(range(3, PIECES)))
     plain, covered = (Decoding(beam=3, max_extra=6, tokens=60, coverage_penalty=beta) for beta in (0.0, 2.0))
     found = [search(one, SOURCES, covered, symbols) for one in (short, fast)]
@@ -78,7 +77,7 @@ def test_of_all_pieces_the_coverage_penalty_is_that_of_the_engine() -> None:
 def test_scores_are_those_of_the_engine_itself(precision: Precision) -> None:
     """In each precision; with several sentences and, of another number of columns, with one."""
     _, fast = pair({}, precision=precision)
-    short = ShortlistTransformer(fast, pieces)
+    short = fast.with_shortlist(pieces)
     for count in (1, 3):
         sources, tokens = SOURCES[:count], np.full(count, PIECES)
         _, whole = fast.step(fast.start(sources), tokens)

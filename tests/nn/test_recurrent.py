@@ -73,8 +73,7 @@ def test_gradients_are_those_of_torch_s_kernel(cell, directions: int, monkeypatc
 
 def test_by_time() -> None:
     where = sequences([2, 0, 3, 2], tail=2, spare=1)
-    by_time = where.by_time()
-    assert by_time is where.by_time()
+    by_time = where.by_time
     assert by_time.order_N.tolist() == [2, 0, 3]
     assert by_time.live_L.tolist() == [3, 3, 1]
     assert by_time.tokens_R.tolist() == [2, 0, 5, 3, 1, 6, 4]
@@ -82,7 +81,7 @@ def test_by_time() -> None:
     gathered = by_time.gather(x_TD)
     assert gathered[:, 0].tolist() == [3, 1, 6, 4, 2, 7, 5]
     assert by_time.back(gathered)[:, 0].tolist() == [1, 2, 3, 4, 5, 6, 7, 0, 0]
-    assert sequences([]).by_time().live_L.tolist() == []
+    assert sequences([]).by_time.live_L.tolist() == []
 
 
 @CELLS

@@ -335,12 +335,6 @@ class Decoding(Section):
             raise ValueError(f"min_length {self.min_length} is above max_length {self.max_length}; change one of them")
         return self
 
-    @property
-    def is_constrained(self) -> bool:
-        """Whether some tokens are kept from outputs, or cost more."""
-        kept = self.min_length or self.min_share or self.no_repeat_ngram
-        return bool(kept) or self.repetition_penalty != 1.0
-
 
 _OF_SPANS: JsonDict = {"only": {"spans": True}}
 

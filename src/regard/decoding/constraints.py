@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,41 +21,36 @@ Constraint = Callable[[Rows], Ints]
 """The tokens that each row may not continue with, ``banned_NF``; -1 where a row has fewer."""
 
 
-@dataclass(frozen=True)
-class MinLength:
-    """A row does not end before it has the least number of tokens of its sentence, the prefix counted.
+def early_ends(rows: Rows, end: int) -> Ints:
+    """``</s>`` for the rows with fewer than the least number of tokens of their sentence, the prefix counted."""
+    least_B = np.array([sentence.least for sentence in rows.sentences])
+    return np.where(rows.length_N < least_B[rows.sentence_N], end, -1)[:, None]
 
-    Args:
-        end: ``</s>``.
+
+def repeats(rows: Rows, size: int) -> Ints:
+    """The tokens that would make an n-gram occur twice in an output, or in it and its prompt [Paulus18 §2.5].
+
+    They stood behind the last n - 1 tokens of a row before.
     """
+    tokens_NS = tokens_so_far(rows)
+    if tokens_NS.shape[1] < size:
+        return np.full((rows.count, 1), -1)
+    ngrams_NWn = np.lib.stride_tricks.sliding_window_view(tokens_NS, size, axis=1)
+    last_N1n = tokens_NS[:, None, tokens_NS.shape[1] - size + 1 :]
+    again_NW = (ngrams_NWn[:, :, :-1] == last_N1n).all(axis=2) & (ngrams_NWn[:, :, 0] >= 0)
+    return np.where(again_NW, ngrams_NWn[:, :, -1], -1)
 
-    end: int
 
-    def __call__(self, rows: Rows) -> Ints:
-        """``</s>`` for the rows that are shorter."""
-        least_B = np.array([sentence.least for sentence in rows.sentences])
-        return np.where(rows.length_N < least_B[rows.sentence_N], self.end, -1)[:, None]
-
-
-@dataclass(frozen=True)
-class NoRepeatNgram:
-    """No n-gram of tokens occurs twice in an output, or in it and its prompt [Paulus18 §2.5].
-
-    Args:
-        size: n.
-    """
-
-    size: int
-
-    def __call__(self, rows: Rows) -> Ints:
-        """The tokens that stood behind the last n - 1 tokens of a row before."""
-        tokens_NS = tokens_so_far(rows)
-        if tokens_NS.shape[1] < self.size:
-            return np.full((rows.count, 1), -1)
-        ngrams_NWn = np.lib.stride_tricks.sliding_window_view(tokens_NS, self.size, axis=1)
-        last_N1n = tokens_NS[:, None, tokens_NS.shape[1] - self.size + 1 :]
-        again_NW = (ngrams_NWn[:, :, :-1] == last_N1n).all(axis=2) & (ngrams_NWn[:, :, 0] >= 0)
-        return np.where(again_NW, ngrams_NWn[:, :, -1], -1)
+def forbidden_tokens(rows: Rows) -> Ints:
+    """The last tokens of those forbidden sequences of its sentence that a row ends with but for these."""
+    tokens_NT = rows.with_histories().tokens_NT
+    found: list[list[int]] = []
+    for row, (place, length) in enumerate(zip(rows.sentence_N.tolist(), rows.length_N.tolist(), strict=True)):
+        own = tuple(tokens_NT[row, :length].tolist())
+        banned = rows.sentences[place].forbidden
+        found.append([form[-1] for form in banned if own[max(0, length + 1 - len(form)) :] == form[:-1]])
+    most = max(map(len, found), default=0)
+    return np.array([[*own, *[-1] * (most - len(own))] for own in found], np.int64).reshape(rows.count, most)
 
 
 def tokens_so_far(rows: Rows) -> Ints:
@@ -98,9 +94,9 @@ class Constraints:
         """
         given: list[Constraint] = []
         if decoding.min_length or decoding.min_share:
-            given.append(MinLength(end))
+            given.append(partial(early_ends, end=end))
         if decoding.no_repeat_ngram:
-            given.append(NoRepeatNgram(decoding.no_repeat_ngram))
+            given.append(partial(repeats, size=decoding.no_repeat_ngram))
         return cls(tuple(given), decoding.repetition_penalty if searches else 1.0)
 
     def __bool__(self) -> bool:
@@ -108,8 +104,6 @@ class Constraints:
 
     def __call__(self, rows: Rows, answer: Answer) -> Answer:
         """The answer of the model, under these constraints."""
-        if not self:
-            return answer
         banned = [np.full((rows.count, 0), -1), *(one(rows) for one in self.given)]
         seen_NS = np.full((rows.count, 0), -1) if self.penalty == 1.0 else tokens_so_far(rows)
         return ConstrainedAnswer(answer, np.concatenate(banned, axis=1), seen_NS, self.penalty)
@@ -128,7 +122,7 @@ class ConstrainedAnswer:
     answer: Answer
     banned_NF: Ints
     seen_NS: Ints
-    penalty: float = 1.0
+    penalty: float
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ints, Floats]:
         """The k best tokens of each row that it may continue with, best first, ties to the smaller id.

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.decoding.hypotheses import Floats, Ints
 from regard.decoding.step import Answer, Step, with_weights
@@ -53,16 +52,16 @@ class CoverageStep:
     def __init__(self, step: Step[Any]) -> None:
         self._step = with_weights(step)
 
-    def start(self, sources: Sequence[NDArray[np.int64]]) -> CoveredState:
+    def start(self, sources: Sequence[Ints]) -> CoveredState:
         """Encode sentences and open one row for each."""
         return CoveredState(self._step.start(sources), _lengths(sources), np.zeros((len(sources), 0)))
 
-    def admit(self, state: CoveredState, sources: Sequence[NDArray[np.int64]]) -> CoveredState:
+    def admit(self, state: CoveredState, sources: Sequence[Ints]) -> CoveredState:
         """Encode further sentences and append one row for each."""
         inner, length_N = self._step.admit(state.inner, sources), np.append(state.length_N, _lengths(sources))
         return CoveredState(inner, length_N, np.pad(state.total_NS, ((0, len(sources)), (0, 0))))
 
-    def step(self, state: CoveredState, tokens_N: NDArray[np.int64]) -> tuple[CoveredState, Answer]:
+    def step(self, state: CoveredState, tokens_N: Ints) -> tuple[CoveredState, Answer]:
         """Append one token to each row.
 
         Raises:
@@ -78,7 +77,7 @@ class CoverageStep:
         total_NS[:, :wide] += state.total_NS[:, :wide]
         return CoveredState(inner, state.length_N, total_NS), answer
 
-    def select(self, state: CoveredState, rows_M: NDArray[np.int64]) -> CoveredState:
+    def select(self, state: CoveredState, rows_M: Ints) -> CoveredState:
         """New row ``i`` continues old row ``rows_M[i]``."""
         inner = self._step.select(state.inner, rows_M)
         return replace(state, inner=inner, length_N=state.length_N[rows_M], total_NS=state.total_NS[rows_M])

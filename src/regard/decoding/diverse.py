@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import cast
 
 import numpy as np
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import Choice, Floats, Hypothesis, Ints, Rows, Symbols
+from regard.decoding.hypotheses import Choice, Hypothesis, Ints, Rows, Symbols
 from regard.decoding.step import Answer
 from regard.decoding.strategies import Beam, numbers
 from regard.system.errors import UsageError
@@ -47,7 +46,9 @@ class DiverseBeam(Beam):
         for group in np.unique(group_N).tolist():
             fewer_NR = self.diversity * _counts(ids_NR + source_N[:, None], taken_T)
             own_NR = np.where((group_N == group)[:, None], log_probability_NR - fewer_NR, -np.inf)
-            choice = super().__call__(rows, cast(Answer, _Candidates(ids_NR, own_NR)))
+            order_Nk = np.lexsort((ids_NR, -own_NR), axis=1)[:, :looked_at]
+            best = np.take_along_axis(ids_NR, order_Nk, 1), np.take_along_axis(own_NR, order_Nk, 1)
+            choice = self.choose(rows, looked_at, *best)
             going_M = choice.token_M != self.last
             taken_T = np.append(taken_T, (choice.token_M + source_N[choice.parents()])[going_M])
             chosen.append(choice)
@@ -67,20 +68,6 @@ def _joined(chosen: Sequence[Choice], rows: Rows) -> Choice:
     token_M = np.concatenate([choice.token_M for choice in chosen])[order_M]
     log_probability_M = np.concatenate([choice.token_log_probability_M for choice in chosen])[order_M]
     return Choice(parent_M[order_M], token_M, log_probability_M)
-
-
-@dataclass(frozen=True)
-class _Candidates:
-    """Some tokens of each row; the k best among them are its k best."""
-
-    ids_NR: Ints
-    log_probability_NR: Floats
-
-    def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ints, Floats]:
-        """Best first, ties to the smaller id."""
-        order_Nk = np.lexsort((self.ids_NR, -self.log_probability_NR), axis=1)[:, :k]
-        ids_Nk, log_probability_NR = np.take_along_axis(self.ids_NR, order_Nk, 1), self.log_probability_NR
-        return ids_Nk, np.take_along_axis(log_probability_NR, order_Nk, 1)
 
 
 def diverse_beam(decoding: Decoding, symbols: Symbols) -> DiverseBeam:

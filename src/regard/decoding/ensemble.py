@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -68,10 +67,6 @@ class EnsembleAnswer:
 
     answers: Sequence[RowsAnswer]
 
-    @cached_property
-    def _log_probability_NV(self) -> Floats:
-        return _log_mean([answer.all() for answer in self.answers])
-
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ints, Floats]:
         """The k most probable tokens of each row, best first, ties to the smaller id."""
         return self._best_of_lists(k, without, 4 * k)
@@ -123,11 +118,11 @@ class EnsembleAnswer:
         banned_NF: Ints | None = None,
     ) -> Ints:
         """One token per row of what ``decoding`` leaves of the mean."""
-        return sample(self._log_probability_NV, uniform_N, decoding, without, seen_NS, banned_NF)
+        return sample(self.all(), uniform_N, decoding, without, seen_NS, banned_NF)
 
     def all(self) -> Floats:
         """Every log-probability, ``log_probability_NV``."""
-        return self._log_probability_NV
+        return _log_mean([answer.all() for answer in self.answers])
 
     def context(self) -> Floats | None:
         """Cross-attention weights of this step, the heads of all models side by side, where all have them."""

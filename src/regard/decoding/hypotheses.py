@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
@@ -327,7 +327,7 @@ class Rows:
             rows.longest,
         )
 
-    def hypothesis(self, row: int, penalty: float, finished: bool, added: float = 0.0) -> Hypothesis:
+    def hypothesis(self, row: int, penalty: float, finished: bool, added: float) -> Hypothesis:
         """Row ``row``, whose histories are written, as a hypothesis; ``</s>`` at its end is not among its tokens.
 
         ``added`` to its score is what its coverage counts.
@@ -367,16 +367,6 @@ Choose = Callable[[Rows, Answer], Choice]
 """A search strategy: which rows continue with which token (greedy, beam, sampling)."""
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A token of an output as it is chosen; ``last``: this output is complete (``sentence.best`` has it)."""
-
-    sentence: Sentence
-    token: int | None
-    """None if no token was left to be chosen."""
-    last: bool
-
-
 Fate = Literal["live", "finished", "left"]
 """live: a row of the next step; finished: it ended in ``</s>``; left: cut off by the limit, or unable to improve."""
 
@@ -413,10 +403,6 @@ class Trace:
 
     def __getitem__(self, index: int) -> tuple[TraceStep, ...]:
         return tuple(self._steps[index])
-
-    def to_dict(self, index: int) -> dict[str, object]:
-        """The steps of one sentence as plain values for JSON."""
-        return {"index": index, "steps": [asdict(step) for step in self[index]]}
 
     def record(
         self, rows: Rows, answer: Answer, choice: Choice, ended_M: NDArray[np.bool_], live_M: NDArray[np.bool_]

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
+from regard.decoding.constraints import Constraints, forbidden_tokens
+from regard.decoding.draft import Draft
 from regard.decoding.hypotheses import (
     NO_ROWS,
     Choice,
     Choose,
-    Chosen,
     Floats,
     Hypothesis,
     Ints,
@@ -38,13 +39,11 @@ from regard.decoding.hypotheses import (
     Trace,
     length_penalty,
 )
-from regard.decoding.step import Answer, DraftStep, MultiStep, MultiStepOutput, MultiStepRequest, State, Step
+from regard.decoding.step import Answer, DraftStep, MultiStep, MultiStepRequest, State, Step
 from regard.decoding.strategies import Beam, Greedy, RandomSampling, random_sampling
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.decoding.constraints import Constraints
-    from regard.decoding.draft import Draft
     from regard.decoding.terms import Terms
 
 
@@ -83,31 +82,21 @@ class Scheduler:
     trace: Trace | None = None
     stop: Stop | None = None
     groups: int = 1
-    _waiting: deque[Sentence] = field(default_factory=deque, init=False)
-    _rows: Rows = field(default=NO_ROWS, init=False)
-    _taken: int = field(default=0, init=False)
-    _state: Any = field(default=None, init=False)
-    _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
-    _verifier: DraftStep[Any] | None = field(init=False)
-    _constraints: Constraints | None = field(init=False)
-    _reach: Callable[[Rows], Floats] | None = field(init=False)
-    _added_M: Floats | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        self._waiting: deque[Sentence] = deque()
+        self._rows, self._taken = NO_ROWS, 0
+        self._state: Any = None
         if self.decoding.coverage_penalty:
             from regard.decoding.coverage import CoverageStep
 
             self.step = CoverageStep(self.step)
-        self._multi_step = getattr(self.step, "multi_step", None) if self.groups == 1 else None
+        self._multi_step: Any = getattr(self.step, "multi_step", None) if self.groups == 1 else None
         verifies = isinstance(self.choose, Greedy) and getattr(self.step, "verifies", False)
         self._verifier = cast("DraftStep[Any]", self.step) if verifies else None
         self._reach = getattr(self.choose, "reach", None)  # where a log-probability may rise as a row grows
-        self._constraints = None
-        if self.decoding.is_constrained:
-            from regard.decoding.constraints import Constraints
-
-            searches = not isinstance(self.choose, RandomSampling)
-            self._constraints = Constraints.of(self.decoding, self.symbols.end, searches)
+        searches = not isinstance(self.choose, RandomSampling)
+        self._constraints = Constraints.of(self.decoding, self.symbols.end, searches)
 
     def put(
         self,
@@ -134,25 +123,21 @@ class Scheduler:
         is right, search is faster; the output is the same. A beam makes no use of it: which rows survive a step depends
         on all of them, so a draft would have to have every row, and a pass of so many tokens is no faster.
         """
-        if forbidden:
-            self._forbid()
+        if forbidden and forbidden_tokens not in self._constraints.given:
+            given = (*self._constraints.given, forbidden_tokens)
+            self._constraints = replace(self._constraints, given=given)
         begin = self.symbols.prefix if prefix is None else tuple(prefix)
         least, most = lengths(self.decoding, len(source) if first is None else 0)
         need = 0 if terms is None else terms.banks - 1
         limit = (most if limit is None else limit) + need
         limit = max(len(begin) + need + 1, min(limit, self.decoding.max_length or limit))
         least = min(least, limit - 1)  # an output can end
-        own = (least, terms, copies, forbidden, self._follow(draft, limit))
+        followed = None
+        if self._verifier is not None and len(draft):
+            followed = Draft(list(takewhile(lambda token: token != self.symbols.end, draft[:limit])))
+        own = (least, terms, copies, forbidden, followed)
         sentence = Sentence(index, source, limit, NBest(nbest), first, sample, begin, *own)
         self._waiting.extend([sentence] if copies == 1 else self._divide(sentence))
-
-    def _follow(self, tokens: Sequence[int], limit: int) -> Draft | None:
-        """The draft of a sentence, where there is one that can be verified."""
-        if self._verifier is None or not len(tokens):
-            return None
-        from regard.decoding.draft import Draft
-
-        return Draft(list(takewhile(lambda token: token != self.symbols.end, tokens[:limit])))
 
     def _divide(self, sentence: Sentence) -> Iterator[Sentence]:
         """The copies of a sentence, as many together as the budget has room for."""
@@ -160,15 +145,6 @@ class Scheduler:
         for number in range(0, sentence.copies, room):
             copies, best = min(room, sentence.copies - number), NBest(sentence.best.size)
             yield replace(sentence, best=best, sample=sentence.sample + number, copies=copies)
-
-    def _forbid(self) -> None:
-        """From now on look at what sentences forbid."""
-        from regard.decoding.constraints import Constraints
-        from regard.decoding.forbidden import forbidden_tokens
-
-        known = self._constraints or Constraints()
-        if forbidden_tokens not in known.given:
-            self._constraints = replace(known, given=(*known.given, forbidden_tokens))
 
     @property
     def idle(self) -> bool:
@@ -189,15 +165,15 @@ class Scheduler:
         if gone_B.any():
             self._taken -= sum(self._cost(one) for one, gone in zip(sentences, gone_B, strict=True) if gone)
             live_N = ~gone_B[self._rows.sentence_N]
-            self._continue(self._rows.with_histories().keep(live_N), np.flatnonzero(live_N))
+            self._continue(self._rows.keep(live_N), np.flatnonzero(live_N))
 
     def run(self) -> Iterator[Sentence]:
         """Sentences as they close, until all are done."""
         while not self.idle:
             yield from self.advance(several=True)[1]
 
-    def tokens(self) -> Iterator[Chosen]:
-        """Every token as it is chosen, until all sentences are done: for what has one row a sentence.
+    def tokens(self) -> Iterator[int]:
+        """Every token of one sentence as it is chosen.
 
         Raises:
             UsageError: a beam is wider; which of its tokens are the output's is known only at the end.
@@ -205,16 +181,8 @@ class Scheduler:
         if self.decoding.beam > 1:
             raise UsageError("a beam's tokens are known at its end only; a beam of 1 can be followed", "decoding.beam")
         while not self.idle:
-            grown, closed = self.advance()
-            done = {(sentence.index, sentence.sample) for sentence in closed}
-            for place, token in zip(grown.sentence_N.tolist(), grown.token_N.tolist(), strict=True):
-                sentence = grown.sentences[place]
-                name = (sentence.index, sentence.sample)
-                yield Chosen(sentence, token, name in done)
-                done.discard(name)
-            for sentence in closed:
-                if (sentence.index, sentence.sample) in done:
-                    yield Chosen(sentence, None, True)
+            grown, _ = self.advance()
+            yield from grown.token_N.tolist()
 
     def advance(self, several: bool = False) -> tuple[Rows, list[Sentence]]:
         """The rows after the step, the ended ones too, and the sentences that it closed.
@@ -236,16 +204,18 @@ class Scheduler:
         if self.stop is not None:
             rows = zip(grown.tokens_NT, grown.length_N.tolist(), strict=True)
             over_M = ended_M | np.array([self.stop(token_T[:length]) for token_T, length in rows], np.bool_)
+        added_M = np.zeros(grown.count)
         if self.decoding.coverage_penalty:
-            self._added_M = self._state.penalty(self.decoding.coverage_penalty)[choice.parents()]
-        self._finish(grown, ended_M, over_M)
+            added_M = self._state.penalty(self.decoding.coverage_penalty)[choice.parents()]
+        for row in np.flatnonzero(over_M).tolist():
+            self._end(grown, row, added_M, bool(ended_M[row]))
         live_M = ~over_M & self._can_improve(grown)
         if self.groups > 1:
             able_B = np.bincount(grown.sentence_N[live_M], minlength=len(grown.sentences)) > 0
             live_M = ~over_M & able_B[grown.sentence_N]
         if self.trace is not None:
             self.trace.record(self._rows, answer, choice, ended_M, live_M)
-        closed = self._close(grown, live_M)
+        closed = self._close(grown, live_M, added_M)
         self._taken -= sum(map(self._cost, closed))
         self._continue(grown.keep(live_M), choice.parents()[live_M])
         return grown, closed
@@ -253,12 +223,12 @@ class Scheduler:
     def _choose(self, several: bool) -> tuple[Choice, Answer]:
         """The choice of the next step, or of the last of several, and what it was made by."""
         asked = self._multi_step_request() if several else None
-        if asked is None or self._multi_step is None:
+        if asked is None:
             self._state, answer = self.step.step(self._state, self._rows.token_N)
         else:
             self._state, found, answer = self._multi_step(self._state, asked)
             self._rows = self._rows.advance(found)
-        if self._constraints is not None:
+        if self._constraints:
             answer = self._constraints(self._rows, answer)
         return self._rows.force(self.choose(self._rows, answer)), answer
 
@@ -322,11 +292,9 @@ class Scheduler:
 
     def admit(self) -> bool:
         """Open a row for as many waiting sentences as fit, if enough of the budget is free; whether some entered."""
-        if not self._waiting:
-            return False
         budget = self.decoding.tokens
         free = budget - self._taken
-        if self._rows.count and free < self.refill * budget:
+        if not self._waiting or (self._rows.count and free < self.refill * budget):
             return False
         entering: list[Sentence] = []
         while self._waiting:
@@ -360,14 +328,11 @@ class Scheduler:
             for number in range(sentence.copies)
         ]
 
-    def _finish(self, grown: Rows, ended_M: NDArray[np.bool_], over_M: NDArray[np.bool_]) -> None:
-        """Rows that ended in ``</s>`` or were stopped, and are good enough, become hypotheses of their sentence."""
-        for row in over_M.nonzero()[0].tolist():
-            best = grown.sentences[grown.sentence_N[row]].best
-            penalty = self._penalty(float(grown.length_N[row]))
-            added = 0.0 if self._added_M is None else float(self._added_M[row])
-            if float(grown.log_probability_N[row]) / penalty + added > best.bar or len(best.hypotheses) < best.size:
-                best.add(grown.hypothesis(row, penalty, bool(ended_M[row]), added))
+    def _end(self, rows: Rows, row: int, added_N: Floats, finished: bool) -> None:
+        """A row becomes a hypothesis of its sentence, if it is good enough."""
+        penalty = self._penalty(max(1.0, float(rows.length_N[row])))
+        hypothesis = rows.hypothesis(row, penalty, finished, float(added_N[row]))
+        rows.sentences[rows.sentence_N[row]].best.add(hypothesis)
 
     def _penalty(self, length: Length) -> Length:
         """The length penalty of the recipe."""
@@ -395,7 +360,7 @@ class Scheduler:
         bar_M = bar_B[grown.sentence_N]
         return within_M & ((bound_M > bar_M) | (bar_M == -np.inf))
 
-    def _close(self, grown: Rows, live_M: NDArray[np.bool_]) -> list[Sentence]:
+    def _close(self, grown: Rows, live_M: NDArray[np.bool_], added_M: Floats) -> list[Sentence]:
         """The sentences without a live row; one that finished nothing gets its rows, cut off as they are."""
         live_B = np.bincount(grown.sentence_N[live_M], minlength=len(grown.sentences))
         closed: list[Sentence] = []
@@ -403,13 +368,11 @@ class Scheduler:
             sentence = grown.sentences[place]
             if not sentence.best.hypotheses:
                 # Without any continuation (all of them excluded) the rows before this step are what there is.
-                rows, added_M = grown, self._added_M
+                rows, added_N = grown, added_M
                 if not (grown.sentence_N == place).any():
-                    rows, added_M = self._rows.with_histories(), None
+                    rows, added_N = self._rows.with_histories(), np.zeros(self._rows.count)
                 for row in np.flatnonzero(rows.sentence_N == place).tolist():
-                    penalty = self._penalty(max(1.0, float(rows.length_N[row])))
-                    added = 0.0 if added_M is None else float(added_M[row])
-                    sentence.best.add(rows.hypothesis(row, penalty, False, added))
+                    self._end(rows, row, added_N, False)
             closed.append(sentence)
         return closed
 
@@ -486,7 +449,7 @@ def search(
         return _search_groups(step, sources, decoding, symbols, nbest, **given)
     choose = strategy(decoding, symbols, scores or trace is not None, terms or ())
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
-    enqueue(scheduler, sources, nbest=nbest, terms=terms, forbidden=forbidden, drafts=drafts, **given)
+    enqueue(scheduler, sources, nbest=nbest, **given, terms=terms, forbidden=forbidden, drafts=drafts)
     plain = getattr(choose, "without_bonus", lambda one, _: one)
     found = {sentence.index: [plain(one, sentence) for one in sentence.best.hypotheses] for sentence in scheduler.run()}
     return [found[index] for index in range(len(sources))]
@@ -517,42 +480,31 @@ def _search_groups(
     return [best_of_groups([found[index, group] for group in range(groups)], nbest) for index in range(len(sources))]
 
 
+OF_ONE = {"firsts": "first", "limits": "limit", "numbers": "index", "prefixes": "prefix", "terms": "terms"}
+OF_ONE |= {"forbidden": "forbidden", "drafts": "draft"}
+"""What sources have each of their own, by its name where it is of one (:meth:`Scheduler.put`)."""
+
+
 def enqueue(
-    scheduler: Scheduler,
-    sources: Sequence[Ints],
-    *,
-    nbest: int = 1,
-    samples: int = 1,
-    firsts: Sequence[int] | None = None,
-    limits: Sequence[int] | None = None,
-    numbers: Sequence[int] | None = None,
-    prefixes: Sequence[Sequence[int]] | None = None,
-    terms: Sequence[Terms | None] | None = None,
-    forbidden: Sequence[tuple[tuple[int, ...], ...]] | None = None,
-    drafts: Sequence[Sequence[int]] | None = None,
+    scheduler: Scheduler, sources: Sequence[Ints], *, nbest: int = 1, samples: int = 1, **each: Sequence[Any] | None
 ) -> None:
     """Put every source into a scheduler, ``samples`` times, under its number, or its place in the list.
 
     Longest first: the last rows to run are then short ones, and memory is largest at the start.
+
+    Args:
+        scheduler, sources, nbest, samples: see above.
+        each: what there is of :data:`OF_ONE`, a value for every source.
     """
-    each = {"firsts": firsts, "limits": limits, "numbers": numbers, "prefixes": prefixes}
-    for name, given in {**each, "terms": terms, "forbidden": forbidden, "drafts": drafts}.items():
-        if given is not None and len(given) != len(sources):
-            raise UsageError(f"there are {len(given)} for {len(sources)} sources; each source needs its own", name)
-    if limits is not None and min(limits, default=1) < 1:
-        raise UsageError(f"a limit of {min(limits)} tokens leaves no room for an output", "limits")
-    for index in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
-        source = sources[index]
-        first = None if firsts is None else firsts[index]
-        limit = None if limits is None else limits[index]
-        prefix = prefixes[index] if prefixes else None
-        key = numbers[index] if numbers else index
-        rules: dict[str, Any] = {
-            "terms": terms[index] if terms else None,
-            "forbidden": forbidden[index] if forbidden else (),
-            "draft": drafts[index] if drafts else (),
-        }
-        scheduler.put(key, source, limit, nbest, first=first, prefix=prefix, copies=samples, **rules)
+    given = {name: values for name, values in each.items() if values is not None}
+    for name, values in given.items():
+        if len(values) != len(sources):
+            raise UsageError(f"there are {len(values)} for {len(sources)} sources; each source needs its own", name)
+    if (least := min(given.get("limits", ()), default=1)) < 1:
+        raise UsageError(f"a limit of {least} tokens leaves no room for an output", "limits")
+    for place in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
+        own = {"index": place} | {OF_ONE[name]: values[place] for name, values in given.items()}
+        scheduler.put(source=sources[place], nbest=nbest, copies=samples, **own)
 
 
 def sample(

@@ -73,8 +73,7 @@ def log_probabilities(answer: Answer, tokens_NF: NDArray[np.int64]) -> NDArray[n
     An answer may offer ``of_several``, which computes them at once.
     """
     if of_several := getattr(answer, "of_several", None):
-        found: NDArray[np.float64] = of_several(tokens_NF)
-        return found
+        return of_several(tokens_NF)
     columns = [answer.of(np.maximum(tokens_N, 0)) for tokens_N in tokens_NF.T]
     return np.where(tokens_NF < 0, -np.inf, np.array(columns).reshape(tokens_NF.shape[::-1]).T)
 

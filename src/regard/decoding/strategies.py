@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
+from regard.decoding.constraints import tokens_so_far
 from regard.decoding.hypotheses import Choice, Choose, Floats, Ints, Rows
 from regard.decoding.step import Answer
 from regard.system.errors import RegardError
@@ -70,7 +71,10 @@ class Beam:
     def __call__(self, rows: Rows, answer: Answer) -> Choice:
         """The best continuations."""
         looked_at = self.width if self.end is None else 2 * self.width  # of which a row ends at most one
-        ids_Nk, log_probability_Nk = answer.best(looked_at, self.without)
+        return self.choose(rows, looked_at, *answer.best(looked_at, self.without))
+
+    def choose(self, rows: Rows, looked_at: int, ids_Nk: Ints, log_probability_Nk: Floats) -> Choice:
+        """The best continuations among the ``looked_at`` best tokens of each row, best first."""
         total_Nk = rows.log_probability_N[:, None] + numbers(log_probability_Nk)
         place_M = _best_of_sentences(total_Nk, rows, looked_at)
         if self.end is not None:
@@ -134,8 +138,6 @@ class RandomSampling:
         """The token of each row that has one left."""
         seen_NS = None
         if self.decoding.repetition_penalty != 1.0:
-            from regard.decoding.constraints import tokens_so_far  # few draws need it
-
             seen_NS = tokens_so_far(rows)
         token_N = answer.sample(uniforms(rows, self.seed), self.decoding, self.without, seen_NS)
         log_probability_N = numbers(answer.of(np.maximum(token_N, 0)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +29,6 @@ class TermBeam:
         symbols: ``</s>``, and what is never chosen.
         letters: of the tokens.
     """
-
-    scores: ClassVar[bool] = True
 
     def __init__(self, decoding: Decoding, symbols: Symbols, letters: Letters) -> None:
         self.decoding, self._symbols = decoding, symbols

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
 from regard.decoding.sampling import sample
-from regard.engine.layers import Ids, Linear
+from regard.engine.layers import Floats, Ids, Ints, Linear, Scores
 from regard.system.kernels import _native
-from regard.system.kernels.packing import FP32, Floats, Packer
-
-Scores = NDArray[np.float64]
+from regard.system.kernels.packing import FP32, Packer
 
 
 class Output:
@@ -23,27 +22,21 @@ class Output:
     """
 
     def __init__(self, weight_VD: Floats, pack: Packer = FP32, bias_V: Floats | None = None) -> None:
-        self.pieces = len(weight_VD)
-        self._weight_VD, self._bias_V = weight_VD, bias_V  # mostly views of the file
+        self.pieces, self.precision = len(weight_VD), pack.precision
+        self.weight_VD, self.bias_V = weight_VD, bias_V  # mostly views of the file
         self.project = Linear([weight_VD], [bias_V], pack=pack)
         self._screen = pack([weight_VD], [bias_V], "int8") if pack.precision == "fp32" else self.project.packed
         self._masks: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
-    def best(
-        self, hidden_ND: Floats, k: int, without: Sequence[int], log_sum_N: Scores | None = None
-    ) -> tuple[Ids, Scores]:
-        """Ids and log-probabilities of the k best of each row, those ``without`` left out.
-
-        ``log_sum_N``, if given, is filled with what the scores' exponentials add up to, its logarithm.
-        """
+    def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores, Scores]:
+        """Ids and log-probabilities of the k best of each row, those ``without`` left out; ``log Σ exp(score)``."""
         rows, k = len(hidden_ND), min(k, self.pieces)
-        ids_Nk, score_Nk = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32)
-        log_sum_N = np.empty(rows) if log_sum_N is None else log_sum_N
+        ids_Nk, score_Nk, log_sum_N = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32), np.empty(rows)
         packed, mask_V = self.project.packed, self._mask(tuple(without))
         _native.vocabulary(hidden_ND, packed, self.pieces, mask_V, ids_Nk, score_Nk, log_sum_N)
-        return np.maximum(ids_Nk, 0).astype(np.int64), score_Nk - log_sum_N[:, None]
+        return np.maximum(ids_Nk, 0).astype(np.int64), score_Nk - log_sum_N[:, None], log_sum_N
 
-    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> NDArray[np.int32]:
+    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> Ints:
         """The id of the largest score of each row; -1 where there is none, or one that was computed is not finite."""
         id_N = np.empty(len(hidden_ND), np.int32)
         mask_V = self._mask(tuple(without))
@@ -52,8 +45,8 @@ class Output:
 
     def scores_of(self, hidden_MD: Floats, token_M: Ids) -> Floats:
         """The score of one token for each row, in fp32 whatever the precision; a row does not depend on the others."""
-        score_M = np.einsum("md,md->m", hidden_MD, self._weight_VD[token_M], dtype=np.float64)
-        return (score_M if self._bias_V is None else score_M + self._bias_V[token_M]).astype(np.float32)
+        score_M = np.einsum("md,md->m", hidden_MD, self.weight_VD[token_M], dtype=np.float64)
+        return (score_M if self.bias_V is None else score_M + self.bias_V[token_M]).astype(np.float32)
 
     def scores(self, hidden_ND: Floats) -> Floats:
         """Every score, ``score_NV``."""
@@ -84,13 +77,12 @@ class FastAnswer:
     def __init__(self, hidden_ND: Floats, output: Output, weight_NHS: Floats | None = None) -> None:
         self.hidden_ND = hidden_ND
         self._output, self._weight_NHS = output, weight_NHS
-        self._score_NV: Floats | None = None
         self._log_sum_N: Scores | None = None
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ids, Scores]:
         """The k most probable tokens of each row, best first, ties to the smaller id."""
-        self._log_sum_N = np.empty(len(self.hidden_ND))
-        return self._output.best(self.hidden_ND, k, without, self._log_sum_N)
+        ids_Nk, log_probability_Nk, self._log_sum_N = self._output.best(self.hidden_ND, k, without)
+        return ids_Nk, log_probability_Nk
 
     def most_probable(self, without: Sequence[int] = ()) -> Ids:
         """The most probable token of each row, ties to the smaller id; -1 where none is left, or a score is none."""
@@ -98,8 +90,7 @@ class FastAnswer:
 
     def of(self, tokens_N: Ids) -> Scores:
         """The log-probability of one given token per row."""
-        score_NV = self._scores()
-        return score_NV[np.arange(len(tokens_N)), tokens_N] - _log_sum(score_NV)
+        return self._score_NV[np.arange(len(tokens_N)), tokens_N] - _log_sum(self._score_NV)
 
     def of_several(self, tokens_NF: Ids) -> Scores:
         """The log-probabilities of a few given tokens per row; minus infinity for -1.
@@ -107,8 +98,7 @@ class FastAnswer:
         Only these are computed, in fp32; in other precisions :meth:`best` differs by its rounding.
         """
         if self._log_sum_N is None:
-            self.best(1)
-        assert self._log_sum_N is not None
+            _, _, self._log_sum_N = self._output.best(self.hidden_ND, 1, ())
         row_M, place_M = np.nonzero(tokens_NF >= 0)
         found_NF = np.full(tokens_NF.shape, -np.inf)
         score_M = self._output.scores_of(self.hidden_ND[row_M], tokens_NF[row_M, place_M])
@@ -124,12 +114,11 @@ class FastAnswer:
         banned_NF: Ids | None = None,
     ) -> Ids:
         """One token per row: where the running sum of the probabilities that ``decoding`` leaves passes ``uniform``."""
-        return sample(self._scores(), uniform_N, decoding, without, seen_NS, banned_NF)
+        return sample(self._score_NV, uniform_N, decoding, without, seen_NS, banned_NF)
 
     def all(self) -> Scores:
         """Every log-probability, ``log_probability_NV``."""
-        score_NV = self._scores()
-        return score_NV - _log_sum(score_NV)[:, None]
+        return self._score_NV - _log_sum(self._score_NV)[:, None]
 
     def rows(self, row_M: Ids) -> FastAnswer:
         """That of some rows alone."""
@@ -139,10 +128,9 @@ class FastAnswer:
         """Cross-attention weights of this step, ``weight_NHS``, if asked for."""
         return None if self._weight_NHS is None else self._weight_NHS.astype(np.float64)
 
-    def _scores(self) -> Floats:
-        if self._score_NV is None:
-            self._score_NV = self._output.scores(self.hidden_ND)
-        return self._score_NV
+    @cached_property
+    def _score_NV(self) -> Floats:
+        return self._output.scores(self.hidden_ND)
 
 
 def _log_sum(score_NV: Floats) -> Scores:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,12 +13,10 @@ from regard.engine import positions
 from regard.engine.answer import Output
 from regard.engine.layers import (
     SSRU,
-    CachedAttention,
     CrossAttention,
     FeedForward,
-    GatedFeedForward,
+    Floats,
     Heads,
-    Ids,
     Linear,
     Norm,
     NormFirst,
@@ -29,10 +26,9 @@ from regard.engine.layers import (
     SubLayer,
 )
 from regard.engine.positions import Positions
-from regard.engine.shortlist import ShortlistOutput
 from regard.engine.stack import Stack
 from regard.engine.transformer import Decoder, FastTransformer
-from regard.system.kernels.packing import FP32, Floats, Packer
+from regard.system.kernels.packing import FP32, Packer
 
 
 class Take(Protocol):
@@ -43,7 +39,7 @@ class Take(Protocol):
 
 
 def transformer(
-    section: TransformerSection, source_pieces: int, target_pieces: int, take: Take, pack: Packer = FP32
+    section: TransformerSection, source_pieces: int, target_pieces: int, take: Take, pack: Packer
 ) -> FastTransformer:
     """The engine of an encoder-decoder; its weights are packed, and those given needed for embeddings only."""
     source = target = output = take("encoder.input.tokens.weight", source_pieces + 1, section.d_model)
@@ -57,14 +53,9 @@ def transformer(
     layers, entries = range(section.decoder_layers), writing.heads.keys + writing.heads.values
     own = (section.d_model, FP32.precision) if section.decoder_cell else (entries, pack.precision)
     bias = take("output_bias", target_pieces) if section.output_bias else None
-    smaller = np.float32(section.d_model**-0.5)
-
-    def part(ids: Ids) -> Output:
-        weight = output[ids] * smaller if section.scale_output else output[ids]
-        return ShortlistOutput(weight, Packer(pack.precision), None if bias is None else bias[ids], ids, target_pieces)
-
+    output = output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1]
     return FastTransformer(
-        Stack(source, scale, reading.positions, reading.encoder_layers(section.encoder_layers)),
+        Stack(source, scale, reading.positions, reading.layers(section.encoder_layers)[0]),
         Decoder(
             Stack(target, scale, writing.positions, writing.decoder_layers(section.decoder_layers)),
             [writing.memory(f"layers.{n}.cross") for n in layers],
@@ -72,8 +63,7 @@ def transformer(
             own,
             writing.heads.heads,
         ),
-        Output(output[:-1] * smaller if section.scale_output else output[:-1], pack, bias),
-        part,
+        Output(output, pack, bias),
     )
 
 
@@ -85,13 +75,36 @@ class StackParts:
     take: Take
     name: str
     two_way: bool
-    pack: Packer = FP32
+    pack: Packer
 
     def __post_init__(self) -> None:
         section = self.section
         scale = section.key_size**-0.5 if section.scale_scores else 1.0
         self.heads = Heads(section.heads, section.key_size, section.value_size, scale)
-        self.positions = POSITIONS[section.positions](self)
+        self.positions = self._positions()
+
+    def _positions(self) -> Positions:
+        """Where positions act: added to embeddings, to scores, or turning queries and keys."""
+        section = self.section
+        match section.positions:
+            case "sinusoidal":
+                return Positions(added=positions.sinusoids(section.d_model))
+            case "timing_signal":
+                return Positions(added=positions.timing_signal(section.d_model, section.first_position))
+            case "learned":
+                first, most = section.first_position, section.max_positions
+                table = self.weight("input.positions.weight", first + most, section.d_model)
+                return Positions(added=positions.learned(table[first:]), most=most)
+            case "alibi":
+                return Positions(bias=positions.linear_bias(section.heads))
+            case "relative":
+                table = self.weight("input.positions.weight", section.relative_buckets, section.heads)
+                return Positions(bias=positions.relative_bias(table, section.relative_distance, self.two_way))
+            case "rotary":
+                turned = positions.rotary(section.key_size, section.rotary_base, section.rotary_scaling)
+                return Positions(turned=turned)
+            case _:
+                return Positions()
 
     def weight(self, name: str, *shape: int) -> Floats:
         """A weight of the stack."""
@@ -108,45 +121,32 @@ class StackParts:
         """What makes keys and values of a sentence, for one layer."""
         return self.linear({f"{cross}.key": self.heads.keys, f"{cross}.value": self.heads.values}, self.section.d_model)
 
-    def encoder_layers(self, count: int) -> SubLayer:
-        """The layers of an encoder."""
-        layers = [f"layers.{n}" for n in range(count)]
-        sublayers = [
-            part for layer in layers for part in (SelfAttention(*self._parts(layer)), self._feed_forward(layer))
-        ]
-        return self._join(sublayers, [f"{x}.{part}" for x in layers for part in ("attention", "feedforward")])
+    def layers(self, count: int) -> tuple[SubLayer, SubLayer]:
+        """Self-attention and feed-forward for whole texts, and for new tokens of rows; the matrices are the same."""
+        whole, new = list[SubLayer](), list[SubLayer]()
+        for n in range(count):
+            parts, feed_forward = self._parts(f"layers.{n}"), self._feed_forward(f"layers.{n}")
+            whole += [SelfAttention(*parts), feed_forward]
+            new += [SelfAttention(*parts, n), feed_forward]
+        return self._join(whole, count, "attention", "feedforward"), self._join(new, count, "attention", "feedforward")
 
     def decoder_layers(self, count: int) -> SubLayer:
         """The layers of a decoder that has a memory."""
         sublayers: list[SubLayer] = []
         recurs = getattr(self.section, "decoder_cell", None)
-        first, own = ("recurrence", self._ssru) if recurs else ("attention", self._cached_attention)
         for n in range(count):
             layer = f"layers.{n}"
             query = self.linear({f"{layer}.cross.query": self.heads.keys}, self.section.d_model)
             cross = CrossAttention(self.heads, query, self._output(f"{layer}.cross"), n)
-            sublayers += [own(layer, n), cross, self._feed_forward(layer)]
-        parts = (first, "cross", "feedforward")
-        return self._join(sublayers, [f"layers.{n}.{part}" for n in range(count) for part in parts])
-
-    def _cached_attention(self, layer: str, n: int) -> SubLayer:
-        return CachedAttention(*self._parts(layer), n)
+            own = self._ssru(layer, n) if recurs else SelfAttention(*self._parts(layer), n)
+            sublayers += [own, cross, self._feed_forward(layer)]
+        return self._join(sublayers, count, "recurrence" if recurs else "attention", "cross", "feedforward")
 
     def _ssru(self, layer: str, n: int) -> SubLayer:
         part, size = f"{layer}.recurrence", self.section.d_model
         weights = [self.weight(f"{part}.{name}.weight", size, size) for name in ("value", "forget_gate")]
         bias = self.weight(f"{part}.forget_gate.bias", size) if self.section.biases else None
         return SSRU(Linear(weights, [None, bias], pack=self.pack), n)
-
-    def causal_layers(self, count: int) -> tuple[SubLayer, SubLayer]:
-        """The layers of a decoder-only model for whole texts, and for new tokens; the matrices are the same."""
-        whole, new = list[SubLayer](), list[SubLayer]()
-        for n in range(count):
-            parts, feed_forward = self._parts(f"layers.{n}"), self._feed_forward(f"layers.{n}")
-            whole += [SelfAttention(*parts), feed_forward]
-            new += [CachedAttention(*parts, n), feed_forward]
-        names = [f"layers.{n}.{part}" for n in range(count) for part in ("attention", "feedforward")]
-        return self._join(whole, names), self._join(new, names)
 
     def _parts(self, layer: str) -> tuple[Heads, Linear, Linear, bool, bool]:
         sizes = {"query": self.heads.keys, "key": self.heads.keys, "value": self.heads.values}
@@ -160,14 +160,15 @@ class StackParts:
     def _feed_forward(self, layer: str) -> SubLayer:
         part, d_model, d_ff = f"{layer}.feedforward", self.section.d_model, self.section.d_ff
         outer = self.linear({f"{part}.outer": d_model}, d_ff)
-        if self.section.activation not in GATES:
+        if gate := GATES.get(self.section.activation):
+            inner = self.linear({f"{part}.inner": d_ff, f"{part}.gate": d_ff}, d_model)
+        else:
             inner = self.linear({f"{part}.inner": d_ff}, d_model, self.section.activation)
-            return FeedForward(inner, outer)
-        both = self.linear({f"{part}.inner": d_ff, f"{part}.gate": d_ff}, d_model)
-        return GatedFeedForward(both, outer, GATES[self.section.activation])
+        return FeedForward(inner, outer, gate)
 
-    def _join(self, sublayers: list[SubLayer], names: list[str]) -> SubLayer:
-        norms = [norm(self.section, f"{self.name}.{name}_residual.norm", self.take) for name in names]
+    def _join(self, sublayers: list[SubLayer], count: int, *parts: str) -> SubLayer:
+        names = [f"{self.name}.layers.{n}.{part}_residual.norm" for n in range(count) for part in parts]
+        norms = [norm(self.section, name, self.take) for name in names]
         layers: SubLayer = PostNorm(sublayers, norms)
         if self.section.norm_place == "pre":
             scaled = self.name == "decoder" and getattr(self.section, "scale_output", False)
@@ -195,32 +196,3 @@ def norm(section: Attentive, name: str, take: Take) -> Norm:
 
 GATES = {"gated_gelu": "gelu_tanh", "gated_swish": "swish"}
 """The activation of a gated feed-forward network."""
-POSITIONS: dict[str, Callable[[StackParts], Positions]] = {
-    "sinusoidal": lambda stack: Positions(added=positions.sinusoids(stack.section.d_model)),
-    "timing_signal": lambda stack: Positions(
-        added=positions.timing_signal(stack.section.d_model, stack.section.first_position)
-    ),
-    "learned": lambda stack: Positions(
-        added=positions.learned(
-            stack.weight(
-                "input.positions.weight",
-                stack.section.first_position + stack.section.max_positions,
-                stack.section.d_model,
-            )[stack.section.first_position :]
-        ),
-        most=stack.section.max_positions,
-    ),
-    "alibi": lambda stack: Positions(bias=positions.linear_bias(stack.section.heads)),
-    "relative": lambda stack: Positions(
-        bias=positions.relative_bias(
-            stack.weight("input.positions.weight", stack.section.relative_buckets, stack.section.heads),
-            stack.section.relative_distance,
-            stack.two_way,
-        )
-    ),
-    "rotary": lambda stack: Positions(
-        turned=positions.rotary(stack.section.key_size, stack.section.rotary_base, stack.section.rotary_scaling)
-    ),
-    "none": lambda stack: Positions(),
-}
-"""Where positions act: added to embeddings, to scores, or turning queries and keys."""

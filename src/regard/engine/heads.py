@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.layers import Ids, Linear, Norm
+from regard.engine.layers import Floats, Ids, Linear, Norm, Scores
 from regard.engine.stack import Texts
-from regard.system.kernels.packing import Floats
 from regard.text.tags import ForbiddenTransitions
 
-Scores = NDArray[np.float64]
 Pool = Callable[[Floats, Ids, Ids], Floats]
 """``(hidden_TD, starts_B, lengths_B) → pooled_BD``."""
 NEVER = -1e4
@@ -95,11 +93,9 @@ class TagDecoder:
     """
 
     def __init__(self, field: Sequence[Floats] | None, classes: int, forbidden: ForbiddenTransitions) -> None:
-        scores: list[Scores] = [np.zeros((classes, classes)), np.zeros(classes), np.zeros(classes)]
         self.together = field is not None
-        if field is not None:
-            scores = [part.astype(np.float64) for part in field]
-        self.transition_CC, self.start_C, self.end_C = scores
+        parts = field or [np.zeros(shape, np.float32) for shape in ((classes, classes), classes, classes)]
+        self.transition_CC, self.start_C, self.end_C = (part.astype(np.float64) for part in parts)
         for left, right in forbidden.between:
             self.transition_CC[left, right] += NEVER
         self.start_C[list(forbidden.first)] += NEVER

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.system.kernels import ACTIVATIONS, NORMS, _native
-from regard.system.kernels.packing import FP32, Floats, Packer
+from regard.system.kernels.packing import FP32, Packer
 
+Floats = NDArray[np.float32]
+Scores = NDArray[np.float64]
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
 Room = int
@@ -92,37 +94,6 @@ class Norm:
         return out_TD
 
 
-class FeedForward:
-    """``FFN(x) = f(x W_1 + b_1) W_2 + b_2`` [Vaswani17 §3.3, eq. 2]."""
-
-    def __init__(self, inner: Linear, outer: Linear) -> None:
-        self.inner = inner
-        self.outer = outer
-
-    def record(self, recording: Recording, x: Room) -> Room:
-        """Every token on its own."""
-        return self.outer.record(recording, self.inside(recording, x), "output")
-
-    def inside(self, recording: Recording, x: Room) -> Room:
-        """``f(x W_1 + b_1)``."""
-        return self.inner.record(recording, x, "inner")
-
-
-class GatedFeedForward(FeedForward):
-    """``FFN(x) = (f(x W_1) ⊗ x W_g) W_2`` [Shazeer20]; ``inner`` holds W_1 and W_g side by side."""
-
-    def __init__(self, inner: Linear, outer: Linear, activation: str) -> None:
-        super().__init__(inner, outer)
-        self.activation = ACTIVATIONS[activation]
-
-    def inside(self, recording: Recording, x: Room) -> Room:
-        """``f(x W_1) ⊗ x W_g``."""
-        both = super().inside(recording, x)
-        gated = recording.room("gated", self.inner.columns // 2)
-        recording.program.gate(both, gated, self.activation)
-        return gated
-
-
 class SubLayer(Protocol):
     """A sub-layer: attention or a feed-forward network."""
 
@@ -131,8 +102,29 @@ class SubLayer(Protocol):
 
 
 @dataclass(frozen=True)
-class Heads:
-    """Sizes of attention: d_k and d_v are of one head; ``scale`` multiplies the scores."""
+class FeedForward:
+    """``FFN(x) = f(x W_1 + b_1) W_2 + b_2`` [Vaswani17 §3.3, eq. 2], or ``(f(x W_1) ⊗ x W_g) W_2`` [Shazeer20].
+
+    Args:
+        inner: W_1 with f; with a gate W_1 and W_g side by side, without f.
+        gate: f, if there is a gate.
+    """
+
+    inner: Linear
+    outer: Linear
+    gate: str | None
+
+    def record(self, recording: Recording, x: Room) -> Room:
+        """Every token on its own."""
+        inside = self.inner.record(recording, x, "inner")
+        if self.gate is not None:
+            both, inside = inside, recording.room("gated", self.inner.columns // 2)
+            recording.program.gate(both, inside, ACTIVATIONS[self.gate])
+        return self.outer.record(recording, inside, "output")
+
+
+class Heads(NamedTuple):
+    """Sizes of attention, as kernels take them: d_k and d_v are of one head; ``scale`` multiplies the scores."""
 
     heads: int
     d_k: int
@@ -149,11 +141,6 @@ class Heads:
         """Entries of all heads' values."""
         return self.heads * self.d_v
 
-    @property
-    def sizes(self) -> tuple[int, int, int, float]:
-        """As kernels take them."""
-        return self.heads, self.d_k, self.d_v, self.scale
-
 
 @dataclass(frozen=True)
 class SelfAttention:
@@ -163,6 +150,8 @@ class SelfAttention:
         project: query, key and value side by side.
         biased: positions act on the scores.
         rotary: positions turn queries and keys.
+        layer: of a decoder, where it is a row's new token that attends, to the row's tokens: their keys and values stay
+            where they were written.
     """
 
     heads: Heads
@@ -170,6 +159,7 @@ class SelfAttention:
     output: Linear
     biased: bool
     rotary: bool
+    layer: int | None = None
 
     def record(self, recording: Recording, x: Room) -> Room:
         """The sub-layer's output."""
@@ -177,27 +167,11 @@ class SelfAttention:
         if self.rotary:
             recording.program.rotate(projected, 2 * self.heads.heads, self.heads.d_k)
         context = recording.room("context", self.heads.values)
-        self.attend(recording, projected, context)
+        if self.layer is None:
+            recording.program.attend(projected, context, *self.heads, self.biased)
+        else:
+            recording.program.attend_past(projected, context, *self.heads, self.biased, self.layer)
         return self.output.record(recording, context, "output")
-
-    def attend(self, recording: Recording, projected: Room, context: Room) -> None:
-        """From query, key and value to the context."""
-        recording.program.attend(projected, context, *self.heads.sizes, self.biased)
-
-
-@dataclass(frozen=True)
-class CachedAttention(SelfAttention):
-    """A row's new token attends to the row's tokens: their keys and values stay where they were written.
-
-    Args:
-        layer: of the decoder.
-    """
-
-    layer: int
-
-    def attend(self, recording: Recording, projected: Room, context: Room) -> None:
-        """From query, key and value to the context; key and value are written."""
-        recording.program.attend_past(projected, context, *self.heads.sizes, self.biased, self.layer)
 
 
 @dataclass(frozen=True)
@@ -233,7 +207,7 @@ class CrossAttention:
         """The sub-layer's output."""
         query = self.query.record(recording, x, "query")
         context = recording.room("context", self.heads.values)
-        recording.program.attend_memory(query, context, *self.heads.sizes, self.layer)
+        recording.program.attend_memory(query, context, *self.heads, self.layer)
         return self.output.record(recording, context, "output")
 
 

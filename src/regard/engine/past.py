@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.layers import Ints, Linear
+from regard.engine.layers import Floats, Ids, Ints, Linear
 from regard.system.kernels import _native
-from regard.system.kernels.packing import Floats, Precision, aligned_array
+from regard.system.kernels.packing import Precision, aligned_array
 from regard.system.processor import lazy_pages
 
 Kept = NDArray[Any]
@@ -96,7 +96,7 @@ class Memory:
         self.of_layer = [aligned_array((0, size), _type(precision)) for _ in range(layers)]
         self._room = self._used = 0
 
-    def extend(self, first_B: Ints, length_B: Ints, lengths_A: NDArray[np.int64]) -> tuple[list[Kept], Ints]:
+    def extend(self, first_B: Ints, length_B: Ints, lengths_A: Ids) -> tuple[list[Kept], Ints]:
         """Room of each layer for further sentences, and where all of them begin now, the further ones last.
 
         Args:
@@ -133,7 +133,7 @@ def _type(precision: Precision) -> type[np.generic]:
     return np.float32 if precision == "fp32" else np.uint16
 
 
-def _enlarge(of_layer: list[Kept], room: int, kept_K: NDArray[np.int64]) -> None:
+def _enlarge(of_layer: list[Kept], room: int, kept_K: Ids) -> None:
     """Replace each array by one with room for so many tokens, which begins with those kept.
 
     One layer after another: only one of them is in memory twice.

@@ -13,7 +13,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.system.kernels.packing import Floats
+from regard.engine.layers import Floats, Ids
 
 Rows = Callable[[int], Floats]
 FIRST = 128
@@ -23,7 +23,7 @@ FIRST = 128
 class Table:
     """Rows that a function computes for the first so many positions, kept and doubled."""
 
-    def __init__(self, rows: Callable[[int], Floats]) -> None:
+    def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._table = rows(FIRST)
         self._size = FIRST
@@ -92,7 +92,7 @@ def relative_bias(weight_CH: Floats, distance: int, two_way: bool) -> Table:
     return Table(rows)
 
 
-def bucket(ahead: NDArray[np.int64], count: int, distance: int, two_way: bool) -> NDArray[np.int64]:
+def bucket(ahead: Ids, count: int, distance: int, two_way: bool) -> Ids:
     """The bucket of each distance, of key behind query; borders are computed in float32, as there."""
     first = np.zeros_like(ahead)
     if two_way:

@@ -13,10 +13,10 @@ import numpy as np
 from regard.config import BertSection, RnnEncoderSection
 from regard.engine.build import GATES, StackParts, Take, norm
 from regard.engine.heads import POOLER_ACTIVATIONS, POOLS, Attention, Pool, TagDecoder, TagHead, TextHead, WordHead
-from regard.engine.layers import Ids, Linear
+from regard.engine.layers import Floats, Ids, Linear
 from regard.engine.recurrent import CELLS, Layer, RecurrentEncoder
 from regard.engine.stack import Stack, Texts, word_vectors
-from regard.system.kernels.packing import FP32, Floats, Packer
+from regard.system.kernels.packing import FP32, Packer
 from regard.text.tags import ForbiddenTransitions
 
 
@@ -85,11 +85,11 @@ class HeadShape:
     forbidden: ForbiddenTransitions = field(default_factory=ForbiddenTransitions)
 
 
-def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, pack: Packer = FP32) -> FastReader:
+def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, pack: Packer) -> FastReader:
     """The engine of an encoder-only model; all but its head is in the precision, of a model of words that too."""
     table, size = take("encoder.input.tokens.weight", pieces, section.d_model), section.d_model
     stack = StackParts(section, take, "encoder", two_way=True, pack=pack)
-    layers = stack.encoder_layers(section.layers)
+    layers, _ = stack.layers(section.layers)
     segments = take("encoder.input.segments.weight", section.segments, size) if section.segments else None
     features = take("encoder.input.words.weight", section.word_features, size) if section.word_features else None
     encoder = Encoder(Stack(table, 1.0, stack.positions, layers), segments, features)
@@ -118,9 +118,7 @@ def _head(section: BertSection | RnnEncoderSection, shape: HeadShape, take: Take
     return TextHead(pool, dense, classes, POOLER_ACTIVATIONS[getattr(section, "pooler_activation", "tanh")])
 
 
-def rnn_encoder(
-    section: RnnEncoderSection, pieces: int, shape: HeadShape, take: Take, pack: Packer = FP32
-) -> FastReader:
+def rnn_encoder(section: RnnEncoderSection, pieces: int, shape: HeadShape, take: Take, pack: Packer) -> FastReader:
     """The engine of a recurrent reader.
 
     Products with what enters are in the precision. Those of what is carried stay fp32: each step adds to their error.

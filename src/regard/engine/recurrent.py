@@ -14,9 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from regard.engine.heads import mean
-from regard.engine.layers import Ids, Linear
+from regard.engine.layers import Floats, Ids, Linear
 from regard.engine.stack import Texts, word_vectors
-from regard.system.kernels.packing import Floats
 
 
 @dataclass(frozen=True)

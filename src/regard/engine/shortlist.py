@@ -1,4 +1,4 @@
-"""The Transformer as a step of search in which every sentence has output pieces of its own, and computes no others.
+"""Where every sentence of a search has output pieces of its own: the output that computes no others, and its answers.
 
 Scores are those of these pieces alone, as if there were no others: a sentence's result does not depend on those beside
 it. With many sentences side by side each still reads rows of its own, so it is with few that this is much faster.
@@ -6,42 +6,32 @@ it. With many sentences side by side each still reads rows of its own, so it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
 from regard.decoding.sampling import sample
-from regard.decoding.step import MultiStepOutput, MultiStepRequest
-from regard.engine.answer import FastAnswer, Output, Scores
-from regard.engine.layers import Ids
-from regard.engine.transformer import FastState, FastTransformer
-from regard.system.kernels.packing import Floats, Packer
+from regard.engine.answer import FastAnswer, Output
+from regard.engine.layers import Floats, Ids, Ints, Scores
+from regard.system.kernels.packing import Packer
 
 
 class ShortlistOutput(Output):
-    """Some rows of the output; its tokens are those of the whole.
+    """Some rows of the output, by their ids in order; its tokens are those of the whole."""
 
-    Args:
-        ids: of the rows, in order.
-        whole: rows of the output.
-    """
+    def __init__(self, whole: Output, ids: Ids) -> None:
+        bias_V = None if whole.bias_V is None else whole.bias_V[ids]
+        super().__init__(whole.weight_VD[ids], Packer(whole.precision), bias_V)
+        self.ids, self.whole = ids, whole.pieces
 
-    def __init__(self, weight_VD: Floats, pack: Packer, bias_V: Floats | None, ids: Ids, whole: int) -> None:
-        super().__init__(weight_VD, pack, bias_V)
-        self.ids, self.whole = ids, whole
-
-    def best(
-        self, hidden_ND: Floats, k: int, without: Sequence[int], log_sum_N: Scores | None = None
-    ) -> tuple[Ids, Scores]:
+    def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores, Scores]:
         """As :meth:`Output.best`."""
-        place_Nk, log_probability_Nk = super().best(hidden_ND, k, without, log_sum_N)
-        return self.ids[place_Nk], log_probability_Nk
+        place_Nk, log_probability_Nk, log_sum_N = super().best(hidden_ND, k, without)
+        return self.ids[place_Nk], log_probability_Nk, log_sum_N
 
-    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> NDArray[np.int32]:
+    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> Ints:
         """As :meth:`Output.argmax`."""
         place_N = super().argmax(hidden_ND, without)
         return np.where(place_N < 0, -1, self.ids[place_N]).astype(np.int32)
@@ -70,9 +60,8 @@ class Answers:
         """Minus infinity where a sentence has fewer pieces."""
         found = [answer.best(k, without) for answer in self._answers]
         wide = max(ids.shape[1] for ids, _ in found)
-        filled = [((0, 0), (0, wide - ids.shape[1])) for ids, _ in found]
-        ids = [np.pad(one, width) for (one, _), width in zip(found, filled, strict=True)]
-        scores = [np.pad(one, w, constant_values=-np.inf) for (_, one), w in zip(found, filled, strict=True)]
+        ids = [np.pad(one, ((0, 0), (0, wide - one.shape[1]))) for one, _ in found]
+        scores = [np.pad(one, ((0, 0), (0, wide - one.shape[1])), constant_values=-np.inf) for _, one in found]
         return np.concatenate(ids), np.concatenate(scores)
 
     def most_probable(self, without: Sequence[int] = ()) -> Ids:
@@ -101,83 +90,3 @@ class Answers:
     def context(self) -> Scores | None:
         """As :meth:`FastAnswer.context`."""
         return self._whole.context()
-
-
-@dataclass
-class ShortlistState:
-    """A state of the Transformer, and the part of the output that each sentence has."""
-
-    inner: FastState
-    parts: list[Output]
-
-
-class ShortlistTransformer:
-    """Steps of a Transformer that keeps to a shortlist.
-
-    Args:
-        inner: the Transformer.
-        pieces: those that a translation of a source may have, in order.
-    """
-
-    def __init__(self, inner: FastTransformer, pieces: Callable[[Ids], Ids]) -> None:
-        self._inner = inner
-        self._pieces = pieces
-
-    @property
-    def verifies(self) -> bool:
-        """As :meth:`FastTransformer.verifies`."""
-        return self._inner.verifies
-
-    def with_weights(self) -> ShortlistTransformer:
-        """As :meth:`FastTransformer.with_weights`."""
-        return ShortlistTransformer(self._inner.with_weights(), self._pieces)
-
-    def start(self, sources: Sequence[Ids]) -> ShortlistState:
-        """As :meth:`FastTransformer.start`."""
-        return ShortlistState(self._inner.start(sources), self._parts(sources))
-
-    def admit(self, state: ShortlistState, sources: Sequence[Ids]) -> ShortlistState:
-        """As :meth:`FastTransformer.admit`."""
-        return ShortlistState(self._inner.admit(state.inner, sources), [*state.parts, *self._parts(sources)])
-
-    def step(self, state: ShortlistState, tokens_N: Ids) -> tuple[ShortlistState, Answers]:
-        """As :meth:`FastTransformer.step`."""
-        state.inner, answer = self._inner.step(state.inner, tokens_N)
-        return state, self._answers(state, state.inner.sentence_N, answer)
-
-    def multi_step(
-        self, state: ShortlistState, asked: MultiStepRequest
-    ) -> tuple[ShortlistState, MultiStepOutput, Answers | FastAnswer]:
-        """As :meth:`FastTransformer.multi_step`; of several sentences one step, whose choice is not made."""
-        if len(state.parts) > 1:
-            state, answers = self.step(state, asked.token_N)
-            none = np.zeros((len(asked.token_N), 0))
-            parent_M = np.arange(len(asked.token_N))
-            return state, MultiStepOutput(parent_M, none.astype(np.int64), none, asked.log_probability_N), answers
-        state.inner, found, answer = self._inner.multi_step(state.inner, asked, state.parts[0])
-        return state, found, answer
-
-    def verify(
-        self, state: ShortlistState, tokens: Sequence[Sequence[int]]
-    ) -> tuple[ShortlistState, list[int], Answers]:
-        """As :meth:`FastTransformer.verify`."""
-        state.inner, counts, answer = self._inner.verify(state.inner, tokens)
-        return state, counts, self._answers(state, state.inner.sentence_N.repeat(counts), answer)
-
-    def crop(self, state: ShortlistState, count_N: Ids) -> ShortlistState:
-        """As :meth:`FastTransformer.crop`."""
-        return ShortlistState(self._inner.crop(state.inner, count_N), state.parts)
-
-    def select(self, state: ShortlistState, rows_M: Ids) -> ShortlistState:
-        """As :meth:`FastTransformer.select`."""
-        kept = np.unique(state.inner.sentence_N[rows_M])
-        return ShortlistState(self._inner.select(state.inner, rows_M), [state.parts[place] for place in kept])
-
-    def _answers(self, state: ShortlistState, sentence_N: Ids, answer: FastAnswer) -> Answers:
-        """The distributions of rows, each over the pieces of its sentence."""
-        ends = np.searchsorted(sentence_N, np.arange(len(state.parts) + 1))
-        rows = zip(state.parts, pairwise(ends), strict=True)
-        return Answers([FastAnswer(answer.hidden_ND[slice(*some)], part) for part, some in rows], answer)
-
-    def _parts(self, sources: Sequence[Ids]) -> list[Output]:
-        return [self._inner.part_of_output(self._pieces(source)) for source in sources]

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from regard.engine.layers import Ids, Ints, Recording, SubLayer
+from regard.engine.layers import Floats, Ids, Ints, Recording, SubLayer
 from regard.engine.past import CHUNK
 from regard.engine.positions import Positions
-from regard.system.kernels.packing import Floats
 
 
 @dataclass(frozen=True)

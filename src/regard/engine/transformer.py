@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.decoding.step import MultiStepOutput, MultiStepRequest
 from regard.engine.answer import FastAnswer, Output
-from regard.engine.layers import Ids, Ints, Linear
+from regard.engine.layers import Floats, Ids, Ints, Linear
 from regard.engine.past import ROOM, Memory, Past, project
+from regard.engine.shortlist import Answers, ShortlistOutput
 from regard.engine.stack import Stack, Texts
-from regard.system.kernels.packing import Floats, Precision
+from regard.system.kernels.packing import Precision
 
 ONE = np.int32(1)
+ALL = slice(None)
 LARGE = 16 << 20
 """Bytes of matrices from which on a step takes longer than a look at what it may write."""
 Number = TypeVar("Number", np.int32, np.int64, np.float64)
@@ -52,20 +55,19 @@ class FastState:
         lengths_N: tokens each row has read; ``longest`` is the most of them.
         sentence_N: which sentence a row belongs to, ascending.
         ancestors_NS: where the keys and values of each row's tokens are, or its states after each of them.
-        memory_first_N, memory_length_N: where those of its sentence are.
-        memory_first_B, memory_length_B: the same, sentence by sentence.
+        memory_first_B, memory_length_B: where those of each sentence are.
+        parts: the part of the output that each sentence has, under a shortlist.
     """
 
     lengths_N: Ints
     longest: int
     sentence_N: Ids
     ancestors_NS: Ints
-    memory_first_N: Ints
-    memory_length_N: Ints
     past: Past
     memory: Memory
     memory_first_B: Ints
     memory_length_B: Ints
+    parts: list[Output]
 
 
 class FastTransformer:
@@ -73,15 +75,15 @@ class FastTransformer:
 
     Args:
         encoder, decoder, output: what it is made of.
-        part: some rows of the output, by their ids in order.
     """
 
-    def __init__(self, encoder: Stack, decoder: Decoder, output: Output, part: Callable[[Ids], Output]) -> None:
+    pieces: Callable[[Ids], Ids] | None = None
+    weights = False
+
+    def __init__(self, encoder: Stack, decoder: Decoder, output: Output) -> None:
         self.encoder = encoder
         self.decoder = decoder
         self.output = output
-        self.part_of_output = part
-        self.weights = False
 
     @property
     def verifies(self) -> bool:
@@ -94,6 +96,12 @@ class FastTransformer:
         other.weights = True
         return other
 
+    def with_shortlist(self, pieces: Callable[[Ids], Ids]) -> FastTransformer:
+        """The same, which keeps to ``pieces``: those that a translation of a source may have, in order."""
+        other = copy(self)
+        other.pieces = pieces
+        return other
+
     def read(self, texts: Texts) -> Floats:
         """``memory_TD``: the encoder's vectors of texts."""
         return self.encoder.read(texts)
@@ -103,8 +111,7 @@ class FastTransformer:
         decoder, layers = self.decoder, len(self.decoder.memories)
         none, rows, places = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros((0, ROOM), np.int32)
         past, memory = Past(layers, *decoder.own), Memory(layers, *decoder.memory)
-        nothing = FastState(none, 0, rows, places, none, none, past, memory, none, none)
-        return self.admit(nothing, sources)
+        return self.admit(FastState(none, 0, rows, places, past, memory, none, none, []), sources)
 
     def admit(self, state: FastState, sources: Sequence[Ids]) -> FastState:
         """Encode further sentences and append their rows."""
@@ -114,58 +121,69 @@ class FastTransformer:
         for memory, room_SE in zip(self.decoder.memories, rooms, strict=True):
             project(memory, memory_SD, room_SE)
         old, count, width = len(state.memory_first_B), len(sources), state.ancestors_NS.shape[1]
-        sentence_N = np.append(state.sentence_N, old + np.arange(count))
-        memory_length_B = np.append(state.memory_length_B, length_B.astype(np.int32))
-        return FastState(
-            np.append(state.lengths_N, np.zeros(count, np.int32)),
-            state.longest,
-            sentence_N,
-            np.append(state.ancestors_NS, np.zeros((count, width), np.int32), axis=0),
-            first_B[sentence_N],
-            memory_length_B[sentence_N],
-            state.past,
-            state.memory,
-            first_B,
-            memory_length_B,
+        parts = [] if self.pieces is None else [ShortlistOutput(self.output, self.pieces(source)) for source in sources]
+        return replace(
+            state,
+            lengths_N=np.append(state.lengths_N, np.zeros(count, np.int32)),
+            sentence_N=np.append(state.sentence_N, old + np.arange(count)),
+            ancestors_NS=np.append(state.ancestors_NS, np.zeros((count, width), np.int32), axis=0),
+            memory_first_B=first_B,
+            memory_length_B=np.append(state.memory_length_B, length_B.astype(np.int32)),
+            parts=[*state.parts, *parts],
         )
 
-    def step(self, state: FastState, tokens_N: Ids) -> tuple[FastState, FastAnswer]:
+    def step(self, state: FastState, tokens_N: Ids) -> tuple[FastState, FastAnswer | Answers]:
         """Append one token to each row; the answer is the distribution of the next."""
         place_N = state.lengths_N
         state.ancestors_NS, slots_N = state.past.extend(state.ancestors_NS, place_N, state.longest)
         state.lengths_N = place_N + ONE
         state.longest += 1
-        more = {"weights": self._room_for_weights(state)} if self.weights else {}
-        hidden_ND = self.decoder.stack(
-            np.ascontiguousarray(tokens_N),
-            place_N,
-            state.lengths_N,
+        weight_NHS = None
+        if self.weights:  # heads of all layers side by side, as many columns as the longest sentence has tokens
+            heads, longest = len(self.decoder.memories) * self.decoder.heads, state.memory_length_B.max(initial=0)
+            weight_NHS = np.empty((len(place_N), heads, longest), np.float32)
+        hidden_ND = self._decode(state, np.ascontiguousarray(tokens_N), place_N, slots_N, weights=weight_NHS)
+        return state, self._answer(state, state.sentence_N, FastAnswer(hidden_ND, self.output, weight_NHS))
+
+    def _answer(self, state: FastState, sentence_T: Ids, whole: FastAnswer) -> FastAnswer | Answers:
+        """The distributions of rows, under a shortlist each over the pieces of its sentence."""
+        if not state.parts:
+            return whole
+        ends = np.searchsorted(sentence_T, np.arange(len(state.parts) + 1))
+        rows = zip(state.parts, pairwise(ends), strict=True)
+        return Answers([FastAnswer(whole.hidden_ND[slice(*some)], part) for part, some in rows], whole)
+
+    def _decode(
+        self, state: FastState, tokens_T: Ids, place_T: Ints, slots_T: Ints, row_T: Ids | slice = ALL, **more: Any
+    ) -> Floats:
+        """``hidden_TD`` of new tokens, of the rows ``row_T``, at places of these; slots are where they are kept."""
+        sentence_T = state.sentence_N[row_T]
+        return self.decoder.stack(
+            tokens_T,
+            place_T,
+            place_T + ONE,
             state.longest,
-            slot=slots_N,
-            ancestors=state.ancestors_NS,
+            slot=slots_T,
+            ancestors=state.ancestors_NS[row_T],
             past=state.past.of_layer,
             memory=state.memory.of_layer,
-            memory_first=state.memory_first_N,
-            memory_length=state.memory_length_N,
+            memory_first=state.memory_first_B.take(sentence_T),
+            memory_length=state.memory_length_B.take(sentence_T),
             **more,
         )
-        return state, FastAnswer(hidden_ND, self.output, more.get("weights"))
-
-    def _room_for_weights(self, state: FastState) -> Floats:
-        """``weight_NHS``: heads of all layers side by side, as many columns as the longest sentence has tokens."""
-        heads, longest = len(self.decoder.memories) * self.decoder.heads, state.memory_length_N.max(initial=0)
-        return np.empty((len(state.lengths_N), heads, longest), np.float32)
 
     def multi_step(
-        self, state: FastState, asked: MultiStepRequest, part: Output | None = None
-    ) -> tuple[FastState, MultiStepOutput, FastAnswer]:
+        self, state: FastState, asked: MultiStepRequest
+    ) -> tuple[FastState, MultiStepOutput, FastAnswer | Answers]:
         """Steps in which no row ends, at once, and the one after them, whose choice is not made.
 
-        Args:
-            state, asked: as search has them.
-            part: of the output, to which all rows keep.
+        Of several sentences with shortlists only this one.
         """
-        output = part or self.output
+        if len(state.parts) > 1:
+            state, answers = self.step(state, asked.token_N)
+            all_N, none = np.arange(len(asked.token_N)), np.zeros((len(asked.token_N), 0))
+            return state, MultiStepOutput(all_N, none.astype(np.int64), none, asked.log_probability_N), answers
+        output = state.parts[0] if state.parts else self.output
         count, room = len(state.lengths_N), len(state.memory_first_B) * asked.width
         steps = self.decoder.stack.positions.room(asked.steps, behind=state.longest + 1)
         longest = state.longest + steps + 1
@@ -179,7 +197,6 @@ class FastTransformer:
         ancestors_NS = np.zeros((count, longest), np.int32)
         ancestors_NS[:, : state.longest] = state.ancestors_NS[:, : state.longest]
         length_R, sentence_R, ancestors_RS = wide(state.lengths_N), wide(state.sentence_N), wide(ancestors_NS)
-        memory_first_R, memory_length_R = wide(state.memory_first_N), wide(state.memory_length_N)
         origin_R, log_probability_R = np.arange(room), wide(asked.log_probability_N)
         tokens_RT, log_probabilities_RT = np.zeros((room, steps), np.int64), np.zeros((room, steps))
         hidden_RD = np.empty((room, self.decoder.stack.size), np.float32)
@@ -198,8 +215,8 @@ class FastTransformer:
             origin=origin_R,
             length=length_R,
             ancestors=ancestors_RS,
-            memory_first=memory_first_R,
-            memory_length=memory_length_R,
+            memory_first=wide(state.memory_first_B.take(state.sentence_N)),
+            memory_length=wide(state.memory_length_B.take(state.sentence_N)),
             log_probability=log_probability_R,
             bar=wide(asked.bar_N),
             penalty=wide(asked.penalty_N),
@@ -211,12 +228,13 @@ class FastTransformer:
         state.past.take(slots, state.ancestors_NS, state.lengths_N)
         state.longest += taken + 1
         state.lengths_N, state.sentence_N, state.ancestors_NS = length_R[:rows], sentence_R[:rows], ancestors_RS[:rows]
-        state.memory_first_N, state.memory_length_N = memory_first_R[:rows], memory_length_R[:rows]
         by_step = tokens_RT[:rows, :taken], log_probabilities_RT[:rows, :taken]
         found = MultiStepOutput(origin_R[:rows], *by_step, log_probability_R[:rows])
         return state, found, FastAnswer(hidden_RD[:rows], output)
 
-    def verify(self, state: FastState, tokens: Sequence[Sequence[int]]) -> tuple[FastState, list[int], FastAnswer]:
+    def verify(
+        self, state: FastState, tokens: Sequence[Sequence[int]]
+    ) -> tuple[FastState, list[int], FastAnswer | Answers]:
         """Append tokens to each row in one pass; of each how many were read, and the answer behind every one of them.
 
         In each layer keys and values of all tokens are written, or states one after another, before a token looks for
@@ -233,19 +251,9 @@ class FastTransformer:
         state.ancestors_NS[row_T, place_T] = slots_T
         state.lengths_N = state.lengths_N + np.array(counts, np.int32)
         state.longest = int(state.lengths_N.max())
-        hidden_TD = self.decoder.stack(
-            np.concatenate([some[:most] for some in tokens]),
-            place_T,
-            place_T + ONE,
-            state.longest,
-            slot=slots_T,
-            ancestors=state.ancestors_NS[row_T],
-            past=state.past.of_layer,
-            memory=state.memory.of_layer,
-            memory_first=state.memory_first_N[row_T],
-            memory_length=state.memory_length_N[row_T],
-        )
-        return state, counts, FastAnswer(hidden_TD, self.output)
+        token_T = np.concatenate([some[:most] for some in tokens])
+        hidden_TD = self._decode(state, token_T, place_T, slots_T, row_T)
+        return state, counts, self._answer(state, state.sentence_N[row_T], FastAnswer(hidden_TD, self.output))
 
     def crop(self, state: FastState, count_N: Ids) -> FastState:
         """The rows without their last ``count_N`` tokens."""
@@ -266,10 +274,9 @@ class FastTransformer:
             int(lengths_M.max(initial=0)),
             begins_M.cumsum() - 1,
             state.ancestors_NS.take(rows_M, axis=0),
-            state.memory_first_N.take(rows_M),
-            state.memory_length_N.take(rows_M),
             state.past,
             state.memory,
             state.memory_first_B.take(kept_B),
             state.memory_length_B.take(kept_B),
+            [state.parts[place] for place in kept_B] if state.parts else [],
         )

@@ -282,9 +282,8 @@ def _first_panel(weights: Sequence[Floats], biases: Sequence[Floats | None], pre
     """The first 32 columns of the matrices of linear layers, packed."""
     heads, tails, left = [], [], PANEL
     for weight_NK, bias_N in zip(weights, biases, strict=True):
-        heads.append(weight_NK[:left])
-        tails.append(None if bias_N is None else bias_N[:left])
-        left -= len(heads[-1])
-    kept = [place for place, head in enumerate(heads) if len(head)]
-    panels: Panels = pack_side_by_side([heads[k] for k in kept], [tails[k] for k in kept], precision)
-    return panels[0]
+        if left:
+            heads.append(weight_NK[:left])
+            tails.append(None if bias_N is None else bias_N[:left])
+            left -= len(heads[-1])
+    return pack_side_by_side(heads, tails, precision)[0]

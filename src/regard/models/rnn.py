@@ -114,7 +114,7 @@ class FeedingDecoder(RnnDecoder):
 
     def forward(self, target: Tokens, memory: Memory, source: Tokens) -> Tensor:
         """``hidden_TD`` for all target positions (teacher forcing), time by time."""
-        sequences, by_time = target.sequences, target.sequences.by_time()
+        sequences, by_time = target.sequences, target.sequences.by_time
         x_TD = self.input(target.ids_T, sequences.positions_T, sequences.longest)
         key_SD = self.cross.remember(memory.memory_SD)
         carried = self.first(memory.last_BX.index_select(0, by_time.order_N))

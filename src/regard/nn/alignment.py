@@ -7,22 +7,20 @@ all backends of :mod:`regard.nn.attention.multi_head` serve them; the additive s
 
 from __future__ import annotations
 
-from functools import partial
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.nn import hooks
-from regard.nn.attention.backends import AttentionArgs, Point, Reference, places, unchanged
+from regard.nn.attention.backends import places, unchanged
 from regard.nn.attention.multi_head import attend
 from regard.nn.attention.padded_groups import grid
 from regard.nn.autograd.attention import AdditiveAttentionFunction
+from regard.nn.hooks import Point
 from regard.nn.init import Vectors, draw
 from regard.nn.layout import Layout
 from regard.nn.ops import Linear
 
-_REFERENCE = Reference()
 GROUPS = 16
 """Groups of sentences of similar length that a batch is split into at most, so that little is padding."""
 
@@ -40,17 +38,15 @@ class DotScore(nn.Module):
         """``key_SD``, computed once for a sentence: the encoder's states themselves, unless a kind says otherwise."""
         return memory_SD
 
-    def attend(self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout) -> Tensor:
-        """``context_TD``: encoder states weighed by the softmax of their scores; zeros if there are none."""
-        one_head = (query_TD[:, None], key_SD[:, None], memory_SD[:, None])
-        return attend(*one_head, layout, causal=False, scale=self.scale)[:, 0]
-
-    def attend_with_hook(
-        self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout, point: Point
+    def attend(
+        self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout, point: Point | None = None
     ) -> Tensor:
-        """The same sentence by sentence; ``point`` is the hook on intermediate values, as of one head."""
-        question = AttentionArgs(layout, False, self.scale)
-        return _REFERENCE(query_TD[:, None], key_SD[:, None], memory_SD[:, None], question, point)[:, 0]
+        """``context_TD``: encoder states weighed by the softmax of their scores; zeros if there are none.
+
+        With ``point``, the hook on intermediate values, as of one head, sentence by sentence.
+        """
+        one_head = (query_TD[:, None], key_SD[:, None], memory_SD[:, None])
+        return attend(*one_head, layout, causal=False, scale=self.scale, point=point)[:, 0]
 
 
 class Dot(DotScore):
@@ -117,18 +113,17 @@ class AdditiveScore(Vectors, nn.Module):
         key_SD: Tensor = self.memory(memory_SD).to(memory_SD.dtype)
         return key_SD
 
-    def attend(self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout) -> Tensor:
-        """``context_TD``: encoder states weighed by the softmax of their scores; zeros if there are none."""
-        if not layout.queries.longest or not layout.every_query_has_keys(False):
-            return self.attend_with_hook(query_TD, key_SD, memory_SD, layout, unchanged)
+    def attend(
+        self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout, point: Point | None = None
+    ) -> Tensor:
+        """As :meth:`DotScore.attend`."""
+        if point is not None or not layout.queries.longest or not layout.every_query_has_keys(False):
+            return self._by_sentence(query_TD, key_SD, memory_SD, layout, point or unchanged)
         made = layout.once(("additive", GROUPS), lambda: grid(layout, 1, False, GROUPS))
         context_TD: Tensor = AdditiveAttentionFunction.apply(query_TD, key_SD, memory_SD, self.direction, made)
         return context_TD
 
-    def attend_with_hook(
-        self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout, point: Point
-    ) -> Tensor:
-        """The same sentence by sentence; ``point`` is the hook on intermediate values, as of one head."""
+    def _by_sentence(self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout, point: Point) -> Tensor:
         context_TD = memory_SD.new_zeros(len(query_TD), memory_SD.shape[1])
         for b in range(layout.queries.count):
             here, there = places(layout.queries, b), places(layout.keys, b)
@@ -177,13 +172,8 @@ class Alignment(nn.Module):
 
     def forward(self, hidden_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout) -> Tensor:
         """``attentional_TD``: every decoder state attends to its sentence's memory."""
-        query_TD = self.score.query(hidden_TD)
-        if hooks.inside(self.path):
-            context_TD = self.score.attend_with_hook(
-                query_TD, key_SD, memory_SD, layout, partial(hooks.passing_inside, self.path)
-            )
-        else:
-            context_TD = self.score.attend(query_TD, key_SD, memory_SD, layout)
+        query_TD, point = self.score.query(hidden_TD), hooks.point_inside(self.path)
+        context_TD = self.score.attend(query_TD, key_SD, memory_SD, layout, point)
         joined = torch.cat([context_TD, hidden_TD], 1)
         attentional_TD = self.output(joined).to(hidden_TD.dtype).tanh()
         return hooks.hook_point(f"{self.path}.output", attentional_TD)

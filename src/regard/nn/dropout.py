@@ -36,8 +36,7 @@ def drop(y: Tensor, probability: float) -> Tensor:
     threshold = threshold_of(probability)
     if y.device.type != "cpu":
         return F.dropout(y, threshold / 256) if threshold else y
-    dropped: Tensor = DropoutFunction.apply(y, threshold) if threshold else y
-    return dropped
+    return DropoutFunction.apply(y, threshold) if threshold else y
 
 
 class Dropout(nn.Module):
@@ -60,8 +59,7 @@ class Dropout(nn.Module):
         """``Dropout(activation(x))``; of ReLU in one pass where the kernel computes it."""
         threshold = threshold_of(self.probability) if self.training else 0
         if threshold and type(activation) is nn.ReLU and takes(x):
-            found: Tensor = DropoutFunction.apply(x, threshold, True)
-            return found
+            return DropoutFunction.apply(x, threshold, True)
         return self(activation(x))
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
@@ -69,8 +67,7 @@ class Dropout(nn.Module):
         threshold = threshold_of(self.probability) if self.training else 0
         if y.device.type != "cpu":
             return x + self(y)
-        added: Tensor = ResidualDropoutFunction.apply(x, y, threshold) if threshold else x + y
-        return added
+        return ResidualDropoutFunction.apply(x, y, threshold) if threshold else x + y
 
     def extra_repr(self) -> str:
         """The probability, for printing."""

@@ -7,7 +7,6 @@ Neither decodes a transition that the tag scheme forbids. The tokens of tag deco
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -68,11 +67,8 @@ class Attention(nn.Module):
         lengths_B = sequences.lengths_B[: sequences.count]
         layout = Layout(Sequences.rows(torch.ones_like(lengths_B), 1, 1), sequences)
         query_BD = self.query.to(hidden_TD.dtype).expand(sequences.count, -1)
-        given = query_BD, self.score.key(hidden_TD), hidden_TD, layout
-        if hooks.inside(self.path):
-            context_BD = self.score.attend_with_hook(*given, partial(hooks.passing_inside, self.path))
-        else:
-            context_BD = self.score.attend(*given)
+        key_TD, point = self.score.key(hidden_TD), hooks.point_inside(self.path)
+        context_BD = self.score.attend(query_BD, key_TD, hidden_TD, layout, point)
         return hooks.hook_point(f"{self.path}.output", context_BD)
 
 

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 Captured = dict[str, list[Tensor]]
+Point = Callable[[str, Tensor], Tensor]
 INSIDE = ("query", "key", "value", "score", "bias", "mask", "weight", "context")
 """The points inside attention: one tensor a sequence, heads first; at the other points one tensor a call."""
 _PROBES: ContextVar[tuple[Hooks, ...]] = ContextVar("probes", default=())
@@ -85,15 +86,15 @@ def hook_point(name: str, value: Tensor) -> Tensor:
     return value
 
 
-def passing_inside(path: str, point: str, value: Tensor) -> Tensor:
-    """The same at a point of the part at ``path``."""
-    return hook_point(f"{path}.{point}", value)
-
-
 def inside(path: str) -> bool:
     """Whether a hook is active inside the attention at ``path``."""
     probes = _PROBES.get()
     return bool(probes) and any(probe.touches(f"{path}.{point}") for probe in probes for point in INSIDE)
+
+
+def point_inside(path: str) -> Point | None:
+    """The hook on values inside the attention at ``path``, by the names of points; None where none is active."""
+    return (lambda point, value: hook_point(f"{path}.{point}", value)) if inside(path) else None
 
 
 def active() -> bool:

@@ -51,8 +51,7 @@ class _Once:
         """The value of ``key``: made now, or as it was made before."""
         if key not in self._cache:
             self._cache[key] = make()
-        made: Made = self._cache[key]
-        return made
+        return self._cache[key]
 
 
 @dataclass(frozen=True)
@@ -175,12 +174,9 @@ class Sequences(_Once):
         runs = Sequences.end_to_end(counts_B.tolist(), number_T.device)
         return Sequences(starts_R, lengths_R, len(starts_R), longest, self.size), runs
 
-    def by_time(self) -> ByTime:
-        """The time-major view that a recurrence needs, made once: one gather in, one out."""
-        return self._by_time
-
     @cached_property
-    def _by_time(self) -> ByTime:
+    def by_time(self) -> ByTime:
+        """The time-major view that a recurrence needs: one gather in, one out."""
         lengths_B = self.lengths_B[: self.count]
         order = lengths_B.argsort(descending=True, stable=True)
         order_N = order[lengths_B[order] > 0]

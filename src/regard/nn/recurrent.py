@@ -211,7 +211,7 @@ class Stack(nn.Module):
             sequences: which tokens follow each other.
             first: for each layer ``first_BX``, what the states are before the first token; default zeros.
         """
-        by_time, count = sequences.by_time(), sequences.count
+        by_time, count = sequences.by_time, sequences.count
         read = by_time.gather(entering)
         last_BX = entering.new_zeros(count, self.state_size)
         if not len(read):
@@ -269,7 +269,7 @@ class SSRU(nn.Module):
 
     def forward(self, x_TD: Tensor, sequences: Sequences) -> Tensor:
         """The output for every token of all sequences at once."""
-        by_time = sequences.by_time()
+        by_time = sequences.by_time
         keep_TD, entered_TD = self._gate(x_TD)
         state_RD = LinearRecurrence.apply(by_time.gather(keep_TD), by_time.gather(entered_TD), _times(by_time))
         return self._show(by_time.back(state_RD))

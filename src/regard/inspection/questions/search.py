@@ -67,10 +67,10 @@ def stream_tokens(
     tokens = _scheduler(start, trace, temperature, seed).tokens()
     while True:
         with changes.apply(section):  # only during each step, not while the consumer reads
-            chosen = next(tokens, None)
-        if chosen is None or chosen.token is None:
+            token = next(tokens, None)
+        if token is None:
             break
-        ids.append(chosen.token)
+        ids.append(token)
         (node,) = tree(trace[0][-1:], partial(piece, start.task.target_tokenizer))
         probabilities.append(node.probability)
         others = [list(other) for other in node.others]

@@ -6,7 +6,6 @@ Each backend states which arguments it supports; :func:`regard.nn.attention.mult
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -21,9 +20,8 @@ from regard.nn.attention.padded_groups import grid
 from regard.nn.autograd.attention import PaddedAttentionFunction
 from regard.nn.autograd.native import KernelAttentionFunction, KernelLayout, has_kernel
 from regard.nn.dropout import drop
+from regard.nn.hooks import Point
 from regard.nn.layout import Layout, Sequences
-
-Point = Callable[[str, Tensor], Tensor]
 
 
 class Bias(Protocol):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from functools import partial
 
 from torch import Tensor, nn
 
 from regard.nn import hooks
 from regard.nn.attention.backends import BACKENDS, AttentionArgs, Bias, Reference
+from regard.nn.hooks import Point
 from regard.nn.init import refuse_probabilities, refuse_sizes, watch
 from regard.nn.layout import Layout, Sequences
 from regard.nn.ops import Linear, project
@@ -30,6 +30,7 @@ def attend(
     bias: Bias | None = None,
     scale: float | None = None,
     dropout: float | None = None,
+    point: Point | None = None,
 ) -> Tensor:
     """``Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V`` for every sequence of the layout [Vaswani17 §3.2.1, eq. 1].
 
@@ -40,11 +41,14 @@ def attend(
         bias: added to the scores, evaluated from positions.
         scale: default ``1 / √d_k``.
         dropout: probability of dropping a weight; default none, as in the paper.
+        point: the hook on each intermediate value, which only the reference backend has.
 
     Returns:
         ``context_THU``.
     """
     args = AttentionArgs(layout, causal, scale or query_THK.shape[-1] ** -0.5, bias, dropout or 0.0)
+    if point is not None:
+        return _REFERENCE(query_THK, key_SHK, value_SHU, args, point)
     backend = next(one for one in BACKENDS if one.supports(query_THK, value_SHU, args))
     if backend.name not in _seen:
         _seen.add(backend.name)
@@ -195,14 +199,16 @@ class MultiHeadAttention(nn.Module):
         return x_TX.unflatten(-1, (self.heads, -1))
 
     def _attend(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, layout: Layout, causal: bool) -> Tensor:
-        dropout = self.dropout if self.training else 0.0
-        bias = self.positions.bias() if self.positions is not None else None
-        if hooks.inside(self.path):
-            args = AttentionArgs(layout, causal, self.scale, bias, dropout)
-            context_THU = _REFERENCE(query_THK, key_SHK, value_SHU, args, partial(hooks.passing_inside, self.path))
-        else:
-            context_THU = attend(
-                query_THK, key_SHK, value_SHU, layout, causal=causal, bias=bias, scale=self.scale, dropout=dropout
-            )
+        context_THU = attend(
+            query_THK,
+            key_SHK,
+            value_SHU,
+            layout,
+            causal=causal,
+            bias=None if self.positions is None else self.positions.bias(),
+            scale=self.scale,
+            dropout=self.dropout if self.training else 0.0,
+            point=hooks.point_inside(self.path),
+        )
         output_TD: Tensor = self.output(context_THU.flatten(1))
         return hooks.hook_point(f"{self.path}.output", output_TD)

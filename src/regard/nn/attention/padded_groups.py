@@ -108,10 +108,8 @@ def _homes(sequences: Sequences, sides: list[Side], heads: int) -> Tensor:
     start = 0
     for side in sides:
         cells_X = torch.arange(start, start + len(side.cells_X), device=homes_Y.device)
-        real_X = side.real_X
-        homes_Y[side.cells_X if real_X is None else side.cells_X[real_X]] = (
-            cells_X if real_X is None else cells_X[real_X]
-        )
+        real = slice(None) if side.real_X is None else side.real_X
+        homes_Y[side.cells_X[real]] = cells_X[real]
         start += len(side.cells_X)
     return homes_Y
 

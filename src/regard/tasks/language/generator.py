@@ -208,8 +208,8 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
 
     def _parts(self, scheduler: Scheduler, stops: StopStrings) -> Iterator[str]:
         reader = Decoder(self.assets.tokenizer, stops)
-        for chosen in scheduler.tokens():
-            if chosen.token is not None and chosen.token != self.symbols.end and (part := reader.feed(chosen.token)):
+        for token in scheduler.tokens():
+            if token != self.symbols.end and (part := reader.feed(token)):
                 yield part
         if rest := reader.finish():
             yield rest

@@ -107,11 +107,9 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         if (shortlist := self.assets.shortlist) is None:
             message = "the model has no list of likely pieces; put its lex.*.bin beside it and import it again"
             raise UsageError(message, "decoding.shortlist")
-        from regard.engine.shortlist import ShortlistTransformer
-
         if (engine := engine_of(self)) is None:
             raise UsageError(f"only the engine keeps to it: {why_torch(self.recipe)}", "decoding.shortlist")
-        return ShortlistTransformer(engine, lambda source: shortlist.pieces(source, self.assets.joint))
+        return engine.with_shortlist(lambda source: shortlist.pieces(source, self.assets.joint))
 
     @property
     def is_zero_shot(self) -> bool:
