@@ -7,9 +7,9 @@ import contextvars
 import math
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -142,24 +142,16 @@ class TranslationService:
 
     async def translate(self, request: TranslationRequest, call: Call) -> list[TextTranslation]:
         """As the protocol has it."""
-        characters = self._check(request, call)
-        with (
-            self.store.usage.reserve(call.key, characters) as count,
-            self.admission.enter(self._weight(request, characters)),
-        ):
+        with self._enter(request, call) as count:
             found = await self._work(call, lambda: self._translator.translate(request))
-            count(characters)
+            count(count_characters(request.texts))
         return found
 
     async def stream(
         self, request: TranslationRequest, call: Call
     ) -> AsyncGenerator[tuple[int, TextTranslation], None]:
         """As the protocol has it: texts are answered as they are ready."""
-        characters = self._check(request, call)
-        with (
-            self.store.usage.reserve(call.key, characters) as count,
-            self.admission.enter(self._weight(request, characters)),
-        ):
+        with self._enter(request, call) as count:
             some = asyncio.Semaphore(STREAMED)
 
             async def one(place: int) -> tuple[int, TextTranslation]:
@@ -298,9 +290,23 @@ class TranslationService:
         finally:
             CALL.reset(token)
 
-    def _check(self, request: TranslationRequest, call: Call) -> int:
-        """How many characters a request has; what is beyond the limits is refused."""
-        limits, characters = self.limits, count_characters(request.texts)
+    @contextmanager
+    def _enter(self, request: TranslationRequest, call: Call) -> Iterator[Callable[[int], None]]:
+        """While the context is open, a request within the limits may be answered; what is given counts characters.
+
+        A line costs as much as some characters, a beam wider than the models' more times.
+        """
+        self._check(request)
+        characters = count_characters(request.texts)
+        lines = sum(text.count("\n") for text in request.texts)
+        wider = max(1.0, (request.beam or 1 + request.alternatives) / self.models.beam)
+        weight = math.ceil((characters + LINE * lines) * wider)
+        with self.store.usage.reserve(call.key, characters) as count, self.admission.enter(weight):
+            yield count
+
+    def _check(self, request: TranslationRequest) -> None:
+        """Refuse what is beyond the limits."""
+        limits = self.limits
         goal = self.models.find_target(request.target)
         if request.source is not None:
             self.models.find_source(request.source, goal)
@@ -316,14 +322,7 @@ class TranslationService:
             raise ServiceError(400, "prefixes: expected one for each text")
         if request.markup != "text" and (request.alternatives or request.details or request.prefixes):
             raise ServiceError(400, "alternatives, details and prefixes are for texts without markup")
-        self._refuse_over(characters)
-        return characters
-
-    def _weight(self, request: TranslationRequest, characters: int) -> int:
-        """Characters as admission counts them: a line costs more, a beam wider than the models' more times."""
-        lines = sum(text.count("\n") for text in request.texts)
-        wider = max(1.0, (request.beam or 1 + request.alternatives) / self.models.beam)
-        return math.ceil((characters + LINE * lines) * wider)
+        self._refuse_over(count_characters(request.texts))
 
     def _refuse_over(self, characters: int) -> None:
         if characters > self.limits.call_characters:
