@@ -39,7 +39,7 @@ from regard.serving.models import ServedModels
 from regard.serving.search.request import CALL, SharedSearch
 from regard.serving.store import Store
 from regard.serving.store.memory import ClientMemory
-from regard.serving.translate import Translator, refuse_terms
+from regard.serving.translate import Translator
 from regard.system.errors import collect_notices
 from regard.system.processor import trim_memory
 
@@ -245,9 +245,7 @@ class TranslationService:
         if request.source is not None:
             found = self._translator.languages("", request.source, request.target)
             if found.source != found.target:
-                hops = self.models.route(found.source, found.target)
-                if request.terms:
-                    refuse_terms(hops)
+                self._translator.route(found.source, found.target, request.terms)
         return await self._work(call, lambda: self.jobs.put(request, call.key))
 
     async def job(self, name: JobName, call: Call) -> Job:

@@ -36,11 +36,6 @@ class Languages:
     target: str
     guessed: float | None = None
 
-    @property
-    def same(self) -> bool:
-        """Whether there is nothing to translate."""
-        return self.source == self.target
-
 
 class Translator:
     """Translates with the models of a server.
@@ -72,6 +67,19 @@ class Translator:
             return Languages(able[0] if len(able) == 1 else goal, goal, 0.0)
         return Languages(guesses[0].language, goal, guesses[0].confidence)
 
+    def route(self, source: str, target: str, terms: Terminology | None) -> tuple[Hop, ...]:
+        """The hops from one language to another.
+
+        Raises:
+            ServiceError: there is no way (400), or terms are given for two hops, neither of which reads and writes both
+                sides of a term.
+        """
+        hops = self.models.route(source, target)
+        if terms and len(hops) > 1:
+            (source, middle), (_, target) = (hop.direction for hop in hops)
+            raise ServiceError(400, f"terms need one model; {source} is translated into {target} through {middle}")
+        return hops
+
     def translate(self, request: TranslationRequest) -> list[TextTranslation]:
         """The translation of each text; those of one language side by side."""
         each = [self.languages(text, request.source, request.target) for text in request.texts]
@@ -89,12 +97,10 @@ class Translator:
     ) -> Iterator[TextTranslation]:
         if pair[0] == pair[1]:
             return (TextTranslation(text, pair[0]) for text in texts)
-        hops = self.models.route(*pair)
+        hops = self.route(*pair, request.terms)
         through = hops[0].direction[1] if len(hops) > 1 else None
-        if request.terms:
-            refuse_terms(hops)
         if request.prefixes:
-            return self._steer(texts, request, hops)
+            return self._steer(texts, request, hops, through)
         if request.markup != "text":
             return self._with_tags(texts, request, hops, through)
         return self._plain(texts, request, hops, through)
@@ -146,9 +152,7 @@ class Translator:
         """What becomes of segments of a document."""
         if pair[0] == pair[1]:
             return [SegmentAnswer() for _ in segments]
-        hops = self.models.route(*pair)
-        if terms:
-            refuse_terms(hops)
+        hops = self.route(*pair, terms)
         return self._answers(segments, hops, OutputOptions(terms=terms, scores=False))
 
     def _answers(
@@ -169,7 +173,7 @@ class Translator:
         return answers
 
     def _steer(
-        self, texts: Sequence[str], request: TranslationRequest, hops: tuple[Hop, ...]
+        self, texts: Sequence[str], request: TranslationRequest, hops: tuple[Hop, ...], through: str | None
     ) -> Iterator[TextTranslation]:
         """Each text as one sentence whose translation begins as it is told; through a third language its last hop."""
         options = OutputOptions(1 + request.alternatives, request.beam, guard="warn", terms=request.terms)
@@ -183,18 +187,12 @@ class Translator:
             shares = list(unit_weights(task, pairs))
             for (text, output), hypotheses, share_JI in zip(pairs, found, shares, strict=True):
                 best, others = hypotheses[0], tuple(dict.fromkeys(one.text for one in hypotheses[1:]))
-                detail = _detail(task, (text, 0), (output, 0), best, share_JI) if len(hops) == 1 else None
                 warning = best.guard.sentence if best.guard else ""
-                own = replace(detail, warning=warning) if detail else None
-                yield TextTranslation(
-                    output,
-                    hops[0].direction[0],
-                    None,
-                    hops[0].direction[1] if len(hops) > 1 else None,
-                    others,
-                    (own,) if own else (),
-                    (*([warning] if warning else []), *notices),
-                )
+                warnings = (*([warning] if warning else []), *notices)
+                details: tuple[SentenceDetail, ...] = ()
+                if not through:
+                    details = (_detail(task, (text, 0), (output, 0), best, share_JI, warning),)
+                yield TextTranslation(output, hops[0].direction[0], None, through, others, details, warnings)
 
     def task(self, hop: Hop, stack: ExitStack) -> Translation:
         """The translator of a hop, which searches in the batch of all calls."""
@@ -210,13 +208,6 @@ class Translator:
         CALL.get().check()
         own = self._memory(CALL.get().key, *hop.direction) if memory and self._memory else None
         return SegmentTranslator(self.task(hop, stack), options, memory=own, split=split)
-
-
-def refuse_terms(hops: tuple[Hop, ...]) -> None:
-    """Raise a ServiceError (400) where two models translate: neither reads and writes both sides of a term."""
-    if len(hops) > 1:
-        (source, middle), (_, target) = (hop.direction for hop in hops)
-        raise ServiceError(400, f"terms need one model; {source} is translated into {target} through {middle}")
 
 
 def _segment(text: str) -> Segment:
@@ -243,8 +234,8 @@ def _details(task: Translation, draft: SegmentDraft) -> tuple[SentenceDetail, ..
     shares = unit_weights(task, [(one.text, one.output) for one, _ in some])
     found = []
     for (one, begin), share_JI in zip(some, shares, strict=True):
-        own = _detail(task, (one.text, one.begin), (one.output, begin), one.found[0], share_JI)
-        found.append(replace(own, warning=" ".join(one.notes)))
+        sides = (one.text, one.begin), (one.output, begin)
+        found.append(_detail(task, *sides, one.found[0], share_JI, " ".join(one.notes)))
     return tuple(found)
 
 
@@ -254,6 +245,7 @@ def _detail(
     target: tuple[str, int],
     best: Hypothesis,
     share_JI: object,
+    warning: str,
 ) -> SentenceDetail:
     """Of a sentence and its translation, each with the place where it begins."""
     import numpy as np
@@ -276,6 +268,7 @@ def _detail(
         tuple(tuple(round(share, 4) for share in row) for row in weights.tolist()),
         None if best.confidence != best.confidence else round(best.confidence, 6),
         best.unsure,
+        warning,
     )
 
 
