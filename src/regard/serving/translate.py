@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from regard.documents.segment import Segment, SegmentTranslation, unchanged
+from regard.documents.segment import Segment, unchanged
 from regard.documents.translate import SegmentAnswer, SegmentDraft, SegmentTranslator
 from regard.serving.core import Key, SentenceDetail, ServiceError, TextTranslation, TranslationRequest, WordDetail
 from regard.serving.languages import guess_languages
@@ -83,14 +83,13 @@ class Translator:
     def translate(self, request: TranslationRequest) -> list[TextTranslation]:
         """The translation of each text; those of one language side by side."""
         each = [self.languages(text, request.source, request.target) for text in request.texts]
-        found: list[TextTranslation | None] = [None] * len(each)
+        found = dict[int, TextTranslation]()
         for pair in dict.fromkeys((one.source, one.target) for one in each):
             places = [place for place, one in enumerate(each) if (one.source, one.target) == pair]
-            for place, one in zip(
-                places, self._translate([request.texts[p] for p in places], request, pair), strict=True
-            ):
+            texts = [request.texts[place] for place in places]
+            for place, one in zip(places, self._translate(texts, request, pair), strict=True):
                 found[place] = replace(one, guessed=each[place].guessed)
-        return [one for one in found if one is not None]
+        return [found[place] for place in range(len(each))]
 
     def _translate(
         self, texts: Sequence[str], request: TranslationRequest, pair: tuple[str, str]
@@ -281,5 +280,5 @@ def _after(segment: Segment, answer: SegmentAnswer) -> Segment:
 
 def _both(first: SegmentAnswer, second: SegmentAnswer) -> SegmentAnswer:
     """What became of a segment by two hops."""
-    output: SegmentTranslation | None = second.output or first.output
-    return replace(second, output=output, protected=first.protected, notes=first.notes + second.notes)
+    notes = first.notes + second.notes
+    return replace(second, output=second.output or first.output, protected=first.protected, notes=notes)
