@@ -250,11 +250,11 @@ class TranslationService:
 
     async def job(self, name: JobName, call: Call) -> Job:
         """As the protocol has it."""
-        return await self._work(call, lambda: self.jobs.job(name))
+        return await self._work(call, lambda: self.store.jobs.find(name))
 
     async def document(self, name: JobName, call: Call) -> bytes:
         """As the protocol has it."""
-        return await self._work(call, lambda: self.jobs.result(name))
+        return await self._work(call, lambda: self.store.jobs.result(name))
 
     async def delete_document(self, name: JobName, call: Call) -> None:
         """Forget a document."""
