@@ -247,9 +247,9 @@ class Operations:
         targets = {code for one in found for code in one.targets}
         return sorted(one.code for one in found), sorted(targets)
 
-    async def usage(self, asked: Fields, call: Call) -> object:
+    def usage(self, asked: Fields, call: Call) -> object:
         """What a key had translated this month."""
-        count, limit = await asyncio.to_thread(self._service.usage, call)
+        count, limit = self._service.usage(call)
         return {"character_count": count, "character_limit": UNLIMITED if limit is None else limit}
 
     async def pairs(self, asked: Fields, call: Call) -> object:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import iscoroutinefunction
 from pathlib import PurePath
 from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import parse_qsl, quote
@@ -81,7 +83,8 @@ class Operation(Generic[F]):
         method: ``GET``, ``POST`` …
         path: as Starlette writes it, ``/v2/document/{document_id}``; its parts are fields.
         fields: what is read of a request.
-        answer: what is sent as JSON, or a response, of these fields and the call.
+        answer: what is sent as JSON, or a response, of these fields and the call; if it is not ``async``, it may wait
+            for the disk, and runs in a thread.
         status: of an answer that is no response.
         admits: whether the client is admitted; else its call has no key.
         most_bytes: of a request.
@@ -90,7 +93,7 @@ class Operation(Generic[F]):
     method: str
     path: str
     fields: type[F]
-    answer: Callable[[F, Call], Awaitable[object]]
+    answer: Callable[[F, Call], object]
     status: int = 200
     admits: bool = True
     most_bytes: int = MOST_BYTES
@@ -141,6 +144,10 @@ class Interface:
         return json_response(self.error(status, sentence), status, headers)
 
     def _endpoint(self, service: Service, operation: Operation[Any]) -> Callable[[Request], Awaitable[Response]]:
+        answers: Any = operation.answer
+        if not iscoroutinefunction(answers):
+            answers = partial(asyncio.to_thread, answers)
+
         async def respond(request: Request) -> Response:
             call = None
             try:
@@ -150,7 +157,7 @@ class Interface:
                 secret = secret_of(request.headers, found, self.secrets) if operation.admits else None
                 call = service.admit(secret, client) if operation.admits else Call(client=client)
                 asked = self._validate(operation.fields, found)
-                answer = await unless_left(request, operation.answer(asked, call))
+                answer = await unless_left(request, answers(asked, call))
                 response = answer if isinstance(answer, Response) else json_response(answer, operation.status)
                 response.headers.setdefault(TRACE, uuid4().hex)
                 return response

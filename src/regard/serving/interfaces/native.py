@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -249,30 +248,27 @@ class NativeInterface:
         content = await self._service.document(name, call)
         return attachment((await self._service.job(name, call)).name, content)
 
-    async def delete_document(self, asked: JobFields, call: Call) -> object:
+    async def delete_document(self, asked: JobFields, call: Call) -> None:
         """Forget a document."""
         await self._service.delete_document(JobName(asked.id, asked.document_secret), call)
-        return None
 
-    async def memory(self, asked: DirectionFields, call: Call) -> object:
+    def memory(self, asked: DirectionFields, call: Call) -> object:
         """How many texts the client's translation memory has."""
-        memory = self._service.memory(asked.source, asked.target, call)
-        return {"texts": await asyncio.to_thread(memory.count)}
+        return {"texts": self._service.memory(asked.source, asked.target, call).count()}
 
-    async def remember(self, asked: MemoryFields, call: Call) -> object:
+    def remember(self, asked: MemoryFields, call: Call) -> object:
         """Remember translations; a request with ``memory`` takes those of the same texts and sentences."""
         memory = self._service.memory(asked.source, asked.target, call)
-        await asyncio.to_thread(memory.add, asked.pairs)
-        return {"texts": await asyncio.to_thread(memory.count)}
+        memory.add(asked.pairs)
+        return {"texts": memory.count()}
 
-    async def forget(self, asked: DirectionFields, call: Call) -> object:
+    def forget(self, asked: DirectionFields, call: Call) -> None:
         """Forget the translation memory of a direction."""
-        await asyncio.to_thread(self._service.memory(asked.source, asked.target, call).delete)
-        return None
+        self._service.memory(asked.source, asked.target, call).delete()
 
-    async def usage(self, asked: Fields, call: Call) -> object:
+    def usage(self, asked: Fields, call: Call) -> object:
         """Characters of this month."""
-        characters, limit = await asyncio.to_thread(self._service.usage, call)
+        characters, limit = self._service.usage(call)
         return {"characters": characters, "limit": limit}
 
 
