@@ -150,7 +150,7 @@ class TranslationService:
     async def stream(
         self, request: TranslationRequest, call: Call
     ) -> AsyncGenerator[tuple[int, TextTranslation], None]:
-        """As the protocol has it: texts are answered as they are ready."""
+        """The number of each text and its translation, as they are ready."""
         with self._enter(request, call) as count:
             some = asyncio.Semaphore(STREAMED)
 
@@ -181,7 +181,7 @@ class TranslationService:
         return await self._work(call, lambda: guess_languages(text, list(dict.fromkeys(some))))
 
     async def model_answer(self, name: str, asked: Mapping[str, Any], call: Call) -> Any:
-        """As the protocol has it.
+        """What one model says; ``name``: one of :attr:`regard.serving.answers.Answers.kinds`.
 
         Raises:
             ServiceError: a field is wrong (400).
