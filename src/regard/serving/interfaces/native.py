@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import from_json, to_json
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from regard import __version__
@@ -123,19 +122,16 @@ class NativeInterface:
 
     def __init__(self, service: TranslationService, attention: str | None, most_bytes: int) -> None:
         self._service, self._attention, self._most_bytes = service, attention, most_bytes
-
-    def operations(self) -> list[Operation[Any]]:
-        """Of each path."""
         job = "/v1/documents/{id}"
-        return [
+        self.operations: tuple[Operation[Any], ...] = (
             Operation("GET", "/v1/settings", Fields, self.settings, admits=False),
             Operation("GET", "/v1/languages", Fields, self.languages, admits=False),
             Operation("GET", "/v1/models", Fields, self.models),
             Operation("POST", "/v1/detect", DetectFields, self.detect),
             Operation("POST", "/v1/translate", TranslateFields, self.translate),
             Operation("POST", "/v1/generate", AnyFields, self.generate),
-            *(Operation("POST", f"/v1/{name}", AnyFields, self.answer(name)) for name in self._service.answers.kinds),
-            Operation("POST", "/v1/documents", DocumentFields, self.put_document, most_bytes=self._most_bytes),
+            *(Operation("POST", f"/v1/{name}", AnyFields, self.answer(name)) for name in service.answers.kinds),
+            Operation("POST", "/v1/documents", DocumentFields, self.put_document, most_bytes=most_bytes),
             Operation("GET", job, JobFields, self.job),
             Operation("GET", f"{job}/result", JobFields, self.document),
             Operation("DELETE", job, JobFields, self.delete_document, status=204),
@@ -143,11 +139,7 @@ class NativeInterface:
             Operation("POST", "/v1/memory", MemoryFields, self.remember),
             Operation("DELETE", "/v1/memory", DirectionFields, self.forget, status=204),
             Operation("GET", "/v1/usage", Fields, self.usage),
-        ]
-
-    def routes(self) -> list[Route]:
-        """Of all operations."""
-        return INTERFACE.routes(self._service, self.operations())
+        )
 
     async def settings(self, asked: Fields, call: Call) -> object:
         """What a client should know before it asks."""
