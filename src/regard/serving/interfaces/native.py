@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from regard import __version__
 from regard.documents.kinds import ENDINGS
-from regard.serving.answers import MOST_OF_SENTENCE, MOST_TEXTS, GenerateRequest, Text
+from regard.serving.answers import MOST_OF_SENTENCE, MOST_TEXTS, GenerateRequest, LimitedText
 from regard.serving.core import Call, DocumentRequest, JobName, ServiceError, TextTranslation, TranslationRequest
 from regard.serving.interfaces.interface import Fields, File, Interface, Operation, attachment, kind_of_file
 from regard.serving.service import TranslationService
@@ -46,7 +46,6 @@ def _terms(given: object) -> object:
         raise ValueError("expected a list of terms in JSON") from None
 
 
-Line = Annotated[str, Text]
 Terms = Annotated[list[TermFields], Field(max_length=MOST_TERMS), BeforeValidator(_terms)]
 
 
@@ -79,13 +78,13 @@ class DirectionFields(Fields):
 class MemoryFields(DirectionFields):
     """Texts with their translations, to be remembered."""
 
-    pairs: list[tuple[Line, Line]] = Field(min_length=1, max_length=1000)
+    pairs: list[tuple[LimitedText, LimitedText]] = Field(min_length=1, max_length=1000)
 
 
 class DetectFields(Fields):
     """A text whose language is asked for."""
 
-    text: str = Text
+    text: LimitedText
 
 
 class DocumentFields(Fields):
