@@ -206,7 +206,7 @@ class Operations:
         """A document, which is translated whether the client stays or not."""
         asked.refuse_unsupported()
         name = asked.filename or asked.file.name
-        kind = kind_of_file(asked.file, name)
+        kind = kind_of_file(name)
         if asked.output_format and not name.lower().endswith(f".{asked.output_format.lower()}"):
             raise ServiceError(400, "Parameter 'output_format' must be that of the document.")
         terms = await self._terms(asked, call)

@@ -104,14 +104,14 @@ class Interface:
     """Operations with one shape of errors; every exception of theirs becomes such an answer.
 
     Args:
-        error: the body of an error, of its status and its sentence.
+        error: the body of an error, of its status and its sentence; default: the sentence alone.
         secrets: fields that a key may be in, beside the header ``Authorization``.
         statuses: of errors, where the interface has another than the service.
         missing: the sentence about a field that a request lacks.
         prefixes: of paths that are its own, also where there is no operation.
     """
 
-    error: Callable[[int, str], object]
+    error: Callable[[int, str], object] = lambda _, sentence: {"error": sentence}
     secrets: Sequence[str] = ("api_key",)
     statuses: Mapping[int, int] = field(default_factory=dict)
     missing: str = "the request lacks {}"
@@ -241,13 +241,13 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
     return Response(None if status == 204 else to_json(content), status, found, "application/json")
 
 
-def kind_of_file(file: FormFile, name: str = "") -> str:
+def kind_of_file(name: str) -> str:
     """The kind of a document, by the ending of its name.
 
     Raises:
         ServiceError: it is none that is translated (400).
     """
-    path = PurePath(name or file.name)
+    path = PurePath(name)
     kind = "text" if path.suffix.lower() == ".txt" else kind_of(path)
     if kind is None:
         raise ServiceError(400, f"file format not supported: {path.suffix[:20]!r}")

@@ -25,20 +25,17 @@ PATIENCE = 2400.0
 """Seconds that a client waits for a document at most, as long as LibreTranslate lets it."""
 PAUSES = (0.05, 1.0)
 """Seconds between two looks whether a document is done: the first, and the longest."""
-INTERFACE = Interface(
-    lambda status, sentence: {"error": sentence},
-    statuses={401: 400, 456: 403},
-    missing="Invalid request: missing {} parameter",
-)
-Code = Annotated[str, Field(min_length=1)]
+INTERFACE = Interface(statuses={401: 400, 456: 403}, missing="Invalid request: missing {} parameter")
+NonEmptyText = Annotated[str, Field(min_length=1)]
+Texts = NonEmptyText | Annotated[list[str], Field(min_length=1)]
 
 
 class TranslateFields(Fields):
     """A text, or several."""
 
-    q: Annotated[str, Field(min_length=1)] | Annotated[list[str], Field(min_length=1)]
-    source: Code
-    target: Code
+    q: Texts
+    source: NonEmptyText
+    target: NonEmptyText
     format: Annotated[Literal["text", "html"], BeforeValidator(lambda given: given or "text")] = "text"
     alternatives: Annotated[int, Field(ge=0), BeforeValidator(lambda given: given or 0)] = 0
 
@@ -46,15 +43,15 @@ class TranslateFields(Fields):
 class DetectFields(Fields):
     """A text, or several of one language."""
 
-    q: Annotated[str, Field(min_length=1)] | Annotated[list[str], Field(min_length=1)]
+    q: Texts
 
 
 class FileFields(Fields):
     """A document."""
 
     file: File
-    source: Code
-    target: Code
+    source: NonEmptyText
+    target: NonEmptyText
     base_url: BaseURL
 
 
@@ -125,7 +122,7 @@ class Operations:
     async def translate_file(self, asked: FileFields, call: Call) -> object:
         """A document; its translation is offered at an address that only this client knows."""
         file, source = asked.file, None if asked.source == AUTO else asked.source
-        request = DocumentRequest(file.name, file.content, asked.target, source, kind_of_file(file))
+        request = DocumentRequest(file.name, file.content, asked.target, source, kind_of_file(file.name))
         job = await self._service.put_document(request, call)
         call.deadline, pause = time.monotonic() + PATIENCE, PAUSES[0]
         while (state := await self._service.job(job, call)).status not in ("done", "error"):

@@ -23,7 +23,7 @@ from regard.system.errors import RegardError
 from regard.tasks.text.terms import Terminology
 from regard.text.terms import TermList
 
-INTERFACE = Interface(lambda status, sentence: {"error": sentence}, prefixes=("/v1/",))
+INTERFACE = Interface(prefixes=("/v1/",))
 MOST_TERMS = 500
 DONE = b"data: [DONE]\n\n"
 """The last event of a stream."""
@@ -223,7 +223,7 @@ class NativeInterface:
 
     async def put_document(self, asked: DocumentFields, call: Call) -> object:
         """Take a document."""
-        kind = asked.format or kind_of_file(asked.file)
+        kind = asked.format or kind_of_file(asked.file.name)
         request = DocumentRequest(
             asked.file.name, asked.file.content, asked.target, asked.source, kind, _terminology(asked.terms)
         )
