@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from regard.documents.memories.memory import comparable
 from regard.serving.core import ServiceError
-from regard.serving.store.database import Database, storable
+from regard.serving.store.database import Database, storable, value
 
 MOST = 1_000_000
 """Texts of a memory at most."""
-_OF = "(owner, source, target) = (?, ?, ?)"
+_OF = "FROM memory WHERE (owner, source, target) = (?, ?, ?)"
+_COUNT = f"SELECT count(*) {_OF}"
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,19 @@ class ClientMemory:
         ]
         with self.database.write() as connection:
             connection.executemany("INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?, ?)", rows)
-            if connection.execute(f"SELECT count(*) FROM memory WHERE {_OF}", self._place).fetchone()[0] > MOST:
+            if value(connection, _COUNT, *self._place) > MOST:
                 raise ServiceError(507, f"the translation memory has {MOST:,} texts, the most; delete it")
 
     def delete(self) -> None:
         """Forget all of it."""
         with self.database.write() as connection:
-            connection.execute(f"DELETE FROM memory WHERE {_OF}", self._place)
+            connection.execute(f"DELETE {_OF}", self._place)
         self.database.empty_log()
 
     def count(self) -> int:
         """Its texts."""
         with self.database.read() as connection:
-            return int(connection.execute(f"SELECT count(*) FROM memory WHERE {_OF}", self._place).fetchone()[0])
+            return int(value(connection, _COUNT, *self._place))
 
     @property
     def _place(self) -> tuple[int, str, str]:

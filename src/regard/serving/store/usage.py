@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from threading import Lock, RLock, Timer
 
 from regard.serving.core import Key, ServiceError
-from regard.serving.store.database import Database
+from regard.serving.store.database import Database, value
 from regard.text.counts import counted
 
 PAUSE = 1.0
@@ -65,7 +65,7 @@ class Usage:
             if key.characters is not None:
                 had = self._had(connection, key.id) + self._reserved[key.id]
                 query = "SELECT ifnull(sum(characters), 0) FROM jobs WHERE owner = ? AND ended IS NULL"
-                had += connection.execute(query, (key.id,)).fetchone()[0]
+                had += value(connection, query, key.id)
                 if had + characters > key.characters:
                     rest = counted(max(key.characters - had, 0), "character")
                     asked = counted(characters, "character")
@@ -100,7 +100,7 @@ class Usage:
 
     def _had(self, connection: sqlite3.Connection, key: int) -> int:
         query = "SELECT ifnull(sum(characters), 0) FROM usage WHERE key = ? AND month = ?"
-        return int(connection.execute(query, (key, month())).fetchone()[0]) + self._counts.get((key, month()), 0)
+        return int(value(connection, query, key, month())) + self._counts.get((key, month()), 0)
 
 
 def count(connection: sqlite3.Connection, key: int, characters: int, when: str | None = None) -> None:
