@@ -47,10 +47,7 @@ class Translator:
     """
 
     def __init__(
-        self,
-        models: ServedModels,
-        searching: SharedSearch,
-        memory: Callable[[Key, str, str], Memory] | None = None,
+        self, models: ServedModels, searching: SharedSearch, memory: Callable[[Key, str, str], Memory]
     ) -> None:
         self.models, self._searching, self._memory = models, searching, memory
 
@@ -205,7 +202,7 @@ class Translator:
         self, hop: Hop, options: OutputOptions, stack: ExitStack, split: bool, memory: bool
     ) -> SegmentTranslator:
         CALL.get().check()
-        own = self._memory(CALL.get().key, *hop.direction) if memory and self._memory else None
+        own = self._memory(CALL.get().key, *hop.direction) if memory else None
         return SegmentTranslator(self.task(hop, stack), options, memory=own, split=split)
 
 

@@ -139,7 +139,7 @@ class Operations:
         most_bytes: of a document.
     """
 
-    def __init__(self, service: Service, glossaries: Glossaries, most_bytes: int = 32 << 20) -> None:
+    def __init__(self, service: Service, glossaries: Glossaries, most_bytes: int) -> None:
         self._service, self._glossaries = service, glossaries
         self.operations: tuple[Operation[Any], ...] = (
             Operation("POST", "/v2/translate", TranslateFields, self.translate),

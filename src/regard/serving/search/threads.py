@@ -155,12 +155,11 @@ class _Waiting:
     def forget(self) -> None:
         """Leave out those that are over."""
         for client, groups in list(self._clients.items()):
-            if any(group.over for group in groups):
-                left = deque(group for group in groups if not group.future.done())
-                if left:
-                    self._clients[client] = left
-                else:
-                    del self._clients[client]
+            left = deque(group for group in groups if not group.over)
+            if left:
+                self._clients[client] = left
+            else:
+                del self._clients[client]
 
     @property
     def cost(self) -> int:
