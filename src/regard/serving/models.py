@@ -7,10 +7,10 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,16 +83,16 @@ class ServedModel:
         if tokens is None:
             if UNKNOWN_LANGUAGE in own:
                 raise UsageError(f"does not say its languages; write en:de={folder}, with its codes", str(folder))
-            return replace(found, directions=frozenset([own]), usual=own)
-        if tokens.directions:
-            known = frozenset(tokens.directions)
+            known: Iterable[Direction] = [own]
+        elif tokens.directions:
+            known = tokens.directions
         elif tokens.begins:
-            known = frozenset(pair for pair in product(tokens.ids, tokens.ids) if pair[0] != pair[1])
+            known = permutations(tokens.ids, 2)
+        elif own[0] == UNKNOWN_LANGUAGE:
+            raise UsageError(f"does not say what it reads; write en:de={folder}, with its codes", str(folder))
         else:
-            if own[0] == UNKNOWN_LANGUAGE:
-                raise UsageError(f"does not say what it reads; write en:de={folder}, with its codes", str(folder))
-            known = frozenset((own[0], code) for code in tokens.ids)
-        return replace(found, directions=known, usual=own)
+            known = [(own[0], code) for code in tokens.ids]
+        return replace(found, directions=frozenset(known), usual=own)
 
 
 @dataclass(frozen=True)

@@ -295,7 +295,10 @@ class SearchThreads:
             with self._changed:
                 self._changed.wait_for(lambda: self._ended or batches or self._waiting)
                 if self._ended:
-                    self._fail(batches, ServiceError(503, "the server is ending"))
+                    running = [group for batch in batches.values() for group, _ in batch.sentences.values()]
+                    waiting = [group for one in self._waiting.values() for group in one.groups()]
+                    for group in (*running, *waiting):
+                        group.fail(ServiceError(503, "the server is ending"))
                     return
                 self._fill(batches)
             if batches:
@@ -361,11 +364,3 @@ class SearchThreads:
                 if group not in list(waiting.groups()):
                     waiting.add(group)
             self._changed.notify_all()
-
-    def _fail(self, batches: dict[_Kind, _Batch], error: ServiceError) -> None:
-        for batch in batches.values():
-            for group, _ in batch.sentences.values():
-                group.fail(error)
-        for waiting in self._waiting.values():
-            for group in waiting.groups():
-                group.fail(error)
