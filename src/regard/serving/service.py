@@ -7,7 +7,7 @@ import contextvars
 import math
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from regard.documents.segment import Segment
-from regard.documents.translate import SegmentAnswer
 from regard.serving.admission import Admission
 from regard.serving.answers import Answers, GenerateRequest
 from regard.serving.core import (
@@ -101,7 +99,7 @@ class TranslationService:
         self._translator = Translator(models, self.searching, store.memory)
         self.answers = Answers(self._translator)
         self._pool = ThreadPoolExecutor(self.limits.calls, "call")
-        self.jobs = JobRunner(store, self.translate_segments, self._guess)
+        self.jobs = JobRunner(store, self._translator.segments, self._translator.guess)
         self._ended = threading.Event()
         self._sweeper = threading.Thread(target=self._sweep, daemon=True)
 
@@ -272,21 +270,6 @@ class TranslationService:
     def usage(self, call: Call) -> tuple[int, int | None]:
         """As the protocol has it."""
         return self.store.usage.of(call.key.id), call.key.characters
-
-    def _guess(self, text: str, request: DocumentRequest) -> str:
-        return self._translator.languages(text, None, request.target).source
-
-    def translate_segments(
-        self, request: DocumentRequest, segments: Sequence[Segment], call: Call
-    ) -> list[SegmentAnswer]:
-        """What becomes of segments of a document; in the thread of its job."""
-        token = CALL.set(call)
-        try:
-            found = self._translator.languages("", request.source, request.target)
-            with collect_notices():
-                return self._translator.segments(segments, (found.source, found.target), request.terms)
-        finally:
-            CALL.reset(token)
 
     @contextmanager
     def _enter(self, request: TranslationRequest, call: Call) -> Iterator[Callable[[int], None]]:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from regard.documents.segment import Segment, unchanged
 from regard.documents.translate import SegmentAnswer, SegmentDraft, SegmentTranslator
-from regard.serving.core import Key, SentenceDetail, ServiceError, TextTranslation, TranslationRequest, WordDetail
+from regard.serving.core import (
+    Call,
+    DocumentRequest,
+    Key,
+    SentenceDetail,
+    ServiceError,
+    TextTranslation,
+    TranslationRequest,
+    WordDetail,
+)
 from regard.serving.languages import guess_languages
 from regard.serving.models import Hop, ServedModels
 from regard.serving.search.request import CALL, SharedSearch
@@ -142,14 +151,22 @@ class Translator:
             notes = tuple(note for one in own for note in one.notes)
             yield TextTranslation(text, hops[0].direction[0], None, through, warnings=notes)
 
-    def segments(
-        self, segments: Sequence[Segment], pair: tuple[str, str], terms: Terminology | None
-    ) -> list[SegmentAnswer]:
-        """What becomes of segments of a document."""
-        if pair[0] == pair[1]:
-            return [SegmentAnswer() for _ in segments]
-        hops = self.route(*pair, terms)
-        return self._answers(segments, hops, OutputOptions(terms=terms, scores=False))
+    def guess(self, text: str, request: DocumentRequest) -> str:
+        """The language of the beginning of a document."""
+        return self.languages(text, None, request.target).source
+
+    def segments(self, request: DocumentRequest, segments: Sequence[Segment], call: Call) -> list[SegmentAnswer]:
+        """What becomes of segments of a document; in the thread of its job."""
+        token = CALL.set(call)
+        try:
+            found = self.languages("", request.source, request.target)
+            if found.source == found.target:
+                return [SegmentAnswer() for _ in segments]
+            hops = self.route(found.source, found.target, request.terms)
+            with collect_notices():
+                return self._answers(segments, hops, OutputOptions(terms=request.terms, scores=False))
+        finally:
+            CALL.reset(token)
 
     def _answers(
         self,
