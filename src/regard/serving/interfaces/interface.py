@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, InstanceOf, ValidationError, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import ErrorDetails, from_json, to_json
+from pydantic_core import ErrorDetails, to_json
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers, UploadFile
 from starlette.exceptions import HTTPException
@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from regard.documents.kinds import kind_of
-from regard.library.serve.body import ClientDisconnected, RequestRefused, read_chunks, unless_left
+from regard.library.serve.body import ClientDisconnected, RequestRefused, json_object, read_chunks, unless_left
 from regard.serving.core import Call, CallEnded, Service, ServiceError, describe_fault
 from regard.system.errors import RegardError
 
@@ -310,13 +310,7 @@ def _parse(kind: str, content: bytes) -> dict[str, object]:
         return {}
     if kind and kind != "application/json" and not kind.endswith("+json"):
         raise RequestRefused(415, "a request must be JSON or a form")
-    try:
-        found = from_json(content, allow_inf_nan=False)
-    except ValueError as error:
-        raise RequestRefused(400, f"the request is not valid JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise RequestRefused(400, "a request must be one JSON object")
-    return found
+    return json_object(content)
 
 
 def _form(content: bytes) -> dict[str, object]:

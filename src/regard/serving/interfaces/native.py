@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import from_json, to_json
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
 
 from regard import __version__
 from regard.documents.kinds import ENDINGS
+from regard.library.serve.body import StreamingLines
 from regard.serving.answers import MOST_OF_SENTENCE, MOST_TEXTS, GenerateRequest, LimitedText
 from regard.serving.core import Call, DocumentRequest, JobName, ServiceError, TextTranslation, TranslationRequest
 from regard.serving.interfaces.interface import Fields, File, Interface, Operation, attachment, kind_of_file
@@ -263,36 +262,9 @@ class NativeInterface:
         return {"characters": characters, "limit": limit}
 
 
-class EventStream(StreamingResponse):
-    """Events as they are made; an error is the last one. A client that leaves ends the generator.
-
-    Args:
-        first: the first, or none.
-        rest: those that follow.
-    """
-
-    def __init__(self, first: Mapping[str, object] | None, rest: AsyncGenerator[Mapping[str, object], None]) -> None:
-        self._first, self._rest = first, rest
-        super().__init__(self._lines(), media_type="text/event-stream")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with contextlib.aclosing(self._rest):
-            await super().__call__(scope, receive, send)
-
-    async def _lines(self) -> AsyncIterator[bytes]:
-        try:
-            if self._first is not None:
-                yield _event(self._first)
-            async for one in self._rest:
-                yield _event(one)
-            yield DONE
-        except Exception as error:
-            yield b"data: " + bytes(INTERFACE.error_response(error).body) + b"\n\n"
-
-
-async def _events(values: AsyncGenerator[Mapping[str, object], None]) -> EventStream:
+async def _events(values: AsyncGenerator[Mapping[str, object], None]) -> StreamingLines:
     """A stream; before its first event an error is a status of HTTP."""
-    return EventStream(await anext(values, None), values)
+    return StreamingLines(await anext(values, None), values, "text/event-stream", _event, _error_event, DONE)
 
 
 def translation_values(one: TextTranslation) -> dict[str, object]:
@@ -303,6 +275,10 @@ def translation_values(one: TextTranslation) -> dict[str, object]:
 
 def _event(value: Mapping[str, object]) -> bytes:
     return b"data: " + to_json(value) + b"\n\n"
+
+
+def _error_event(error: Exception) -> bytes:
+    return b"data: " + bytes(INTERFACE.error_response(error).body) + b"\n\n"
 
 
 def _terminology(terms: list[TermFields]) -> Terminology | None:
