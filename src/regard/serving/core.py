@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
@@ -317,8 +317,3 @@ class Service(Protocol):
 
     def usage(self, call: Call) -> tuple[int, int | None]:
         """Characters that the key had translated this month, and how many it may."""
-
-
-def count_characters(texts: Sequence[str]) -> int:
-    """Characters of texts, as usage counts them."""
-    return sum(map(len, texts))

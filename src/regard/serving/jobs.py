@@ -22,7 +22,6 @@ from regard.serving.core import (
     JobName,
     Key,
     ServiceError,
-    count_characters,
     describe_fault,
 )
 from regard.serving.store import Store
@@ -175,7 +174,7 @@ class JobRunner:
         segments, begun = document.segments, time.monotonic()
         _refuse_large(segments)
         if len(segments) != lease.segments:
-            characters, done = count_characters([one.text for one in segments]), 0
+            characters, done = sum(len(one.text) for one in segments), 0
             if request.source is None and self._guess:
                 text = " ".join(one.text for one in segments[:GUESSED])[:GUESSED]
                 request = replace(request, source=self._guess(text, request))

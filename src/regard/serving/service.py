@@ -29,7 +29,6 @@ from regard.serving.core import (
     StaleModel,
     TextTranslation,
     TranslationRequest,
-    count_characters,
 )
 from regard.serving.jobs import JobRunner
 from regard.serving.languages import guess_languages
@@ -142,7 +141,7 @@ class TranslationService:
         """As the protocol has it."""
         with self._enter(request, call) as count:
             found = await self._work(call, lambda: self._translator.translate(request))
-            count(count_characters(request.texts))
+            count(sum(map(len, request.texts)))
         return found
 
     async def stream(
@@ -278,7 +277,8 @@ class TranslationService:
         A line costs as much as some characters, a beam wider than the models' more times.
         """
         self._check(request)
-        characters = count_characters(request.texts)
+        characters = sum(map(len, request.texts))
+        self._refuse_over(characters)
         lines = sum(text.count("\n") for text in request.texts)
         wider = max(1.0, (request.beam or 1 + request.alternatives) / self.models.beam)
         weight = math.ceil((characters + LINE * lines) * wider)
@@ -303,7 +303,6 @@ class TranslationService:
             raise ServiceError(400, "prefixes: expected one for each text")
         if request.markup != "text" and (request.alternatives or request.details or request.prefixes):
             raise ServiceError(400, "alternatives, details and prefixes are for texts without markup")
-        self._refuse_over(count_characters(request.texts))
 
     def _refuse_over(self, characters: int) -> None:
         if characters > self.limits.call_characters:

@@ -123,10 +123,10 @@ class Translator:
         with ExitStack() as stack:
             for hop in hops[:-1]:
                 first = self._translator(hop, OutputOptions(scores=False), stack, request.split, request.memory)
-                texts = [draft.text for draft in first.drafts(list(map(_segment, texts)))]
+                texts = [draft.text for draft in first.drafts([Segment(0, len(text), text) for text in texts])]
             last = self._translator(hops[-1], options, stack, request.split, request.memory)
             with collect_notices() as notices:
-                drafts = last.drafts(list(map(_segment, texts)))
+                drafts = last.drafts([Segment(0, len(text), text) for text in texts])
             details = [_details(last.task, draft) for draft in drafts] if request.details and not through else None
             for place, draft in enumerate(drafts):
                 warnings = [note for one in draft.sentences for note in one.notes] + notices
@@ -221,10 +221,6 @@ class Translator:
         CALL.get().check()
         own = self._memory(CALL.get().key, *hop.direction) if memory else None
         return SegmentTranslator(self.task(hop, stack), options, memory=own, split=split)
-
-
-def _segment(text: str) -> Segment:
-    return Segment(0, len(text), text)
 
 
 def _alternatives(draft: SegmentDraft, n: int, direction: tuple[str, str]) -> tuple[str, ...]:

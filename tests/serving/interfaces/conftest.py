@@ -27,7 +27,6 @@ from regard.serving.core import (
     ServiceError,
     TextTranslation,
     TranslationRequest,
-    count_characters,
 )
 from regard.system.errors import RegardError
 from tests.documents.capitals import shouted
@@ -131,7 +130,7 @@ class Capitals:
         return request.content.upper()
 
     def usage(self, call: Call) -> tuple[int, int | None]:
-        return sum(count_characters(one.texts) for one in self.asked if hasattr(one, "texts")), call.key.characters
+        return sum(sum(map(len, one.texts)) for one in self.asked if hasattr(one, "texts")), call.key.characters
 
 
 @dataclass

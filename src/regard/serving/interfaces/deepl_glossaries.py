@@ -123,14 +123,12 @@ class GlossaryOperations:
 
     def create_single(self, asked: SingleGlossaryFields, call: Call) -> object:
         """A new glossary of one direction."""
-        return _described_single(self._create(asked.name, [asked], call))
+        return _described_single(self._glossaries.create(call.key, asked.name, {asked.direction: asked.terms()}))
 
     def create(self, asked: GlossaryFields, call: Call) -> object:
         """A new glossary."""
-        return _described(self._create(asked.name, asked.dictionaries, call))
-
-    def _create(self, name: str, dictionaries: Iterable[DictionaryFields], call: Call) -> Glossary:
-        return self._glossaries.create(call.key, name, {one.direction: one.terms() for one in dictionaries})
+        terms = {one.direction: one.terms() for one in asked.dictionaries}
+        return _described(self._glossaries.create(call.key, asked.name, terms))
 
     def all_single(self, asked: Fields, call: Call) -> object:
         """Those of one direction."""
