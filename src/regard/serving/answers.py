@@ -123,11 +123,9 @@ class Answers:
         with ExitStack() as stack:
             yield self._translator.task(hops[0], stack)
 
-    @contextmanager
-    def _model(self, command: str, name: str | None) -> Iterator[Task]:
+    def _model(self, command: str, name: str | None) -> AbstractContextManager[Task]:
         models = self._translator.models
-        with models.use(models.of_command(command, name)) as task:
-            yield task
+        return models.use(models.of_command(command, name))
 
     def _pairs(self, asked: PairsRequest) -> AbstractContextManager[Translation]:
         """The translator of texts, each of which has a translation."""

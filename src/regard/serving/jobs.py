@@ -14,16 +14,7 @@ from threading import Event, Lock, Semaphore, Thread
 from regard.documents.kinds import read_document
 from regard.documents.segment import Segment
 from regard.documents.translate import SegmentAnswer, report, write_document
-from regard.serving.core import (
-    NO_KEY,
-    Call,
-    CallEnded,
-    DocumentRequest,
-    JobName,
-    Key,
-    ServiceError,
-    describe_fault,
-)
+from regard.serving.core import NO_KEY, Call, CallEnded, DocumentRequest, JobName, Key, ServiceError, describe_fault
 from regard.serving.store import Store
 from regard.serving.store.jobs import DEATH, LARGEST, Lease, LeaseLost
 from regard.system.errors import RegardError

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import parse_qsl, quote
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, InstanceOf, ValidationError, WithJsonSchema
+from pydantic import BaseModel, InstanceOf, ValidationError, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import ErrorDetails, to_json
 from python_multipart.multipart import parse_options_header
@@ -55,8 +55,6 @@ CLOSED = 499
 
 class Fields(BaseModel):
     """What an operation reads of a request: query, body, headers, path; unknown fields are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from queue import Empty, LifoQueue
@@ -109,25 +109,21 @@ class Database:
         except sqlite3.DatabaseError:
             raise RegardError("is damaged, or no database; move it away, or restore a copy", str(path)) from None
 
-    @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> AbstractContextManager[sqlite3.Connection]:
         """What it holds at one moment.
 
         Raises:
             ServiceError: 503 it is busy, closed or gone, 507 the disk is full, 500 it is damaged.
         """
-        with self._transaction("BEGIN") as connection:
-            yield connection
+        return self._transaction("BEGIN")
 
-    @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
+    def write(self) -> AbstractContextManager[sqlite3.Connection]:
         """Changes, all of them or none; no other writes meanwhile.
 
         Raises:
             ServiceError: as :meth:`read`.
         """
-        with self._transaction("BEGIN IMMEDIATE") as connection:
-            yield connection
+        return self._transaction("BEGIN IMMEDIATE")
 
     def refuse_gone(self) -> None:
         """Raise a ServiceError (503) where it is closed, or another file or none has its path: all would be lost."""
