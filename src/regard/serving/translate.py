@@ -20,6 +20,7 @@ from regard.serving.core import (
     WordDetail,
 )
 from regard.serving.languages import guess_languages
+from regard.serving.markup import read
 from regard.serving.models import Hop, ServedModels
 from regard.serving.search.request import CALL, SharedSearch
 from regard.system.errors import collect_notices
@@ -113,13 +114,8 @@ class Translator:
     def _plain(
         self, texts: Sequence[str], request: TranslationRequest, hops: tuple[Hop, ...], through: str | None
     ) -> Iterator[TextTranslation]:
-        options = OutputOptions(
-            1 + request.alternatives,
-            request.beam,
-            guard="warn" if request.details else None,
-            terms=request.terms,
-            scores=request.details,
-        )
+        n, details = 1 + request.alternatives, request.details
+        options = OutputOptions(n, request.beam, guard="warn" if details else None, terms=request.terms, scores=details)
         with ExitStack() as stack:
             for hop in hops[:-1]:
                 first = self._translator(hop, OutputOptions(scores=False), stack, request.split, request.memory)
@@ -127,19 +123,16 @@ class Translator:
             last = self._translator(hops[-1], options, stack, request.split, request.memory)
             with collect_notices() as notices:
                 drafts = last.drafts([Segment(0, len(text), text) for text in texts])
-            details = [_details(last.task, draft) for draft in drafts] if request.details and not through else None
-            for place, draft in enumerate(drafts):
+            for draft in drafts:
                 warnings = [note for one in draft.sentences for note in one.notes] + notices
                 others = _alternatives(draft, request.alternatives, last.task.direction)
-                sentences = details[place] if details else ()
+                sentences = _details(last.task, draft) if details and not through else ()
                 source = hops[0].direction[0]
                 yield TextTranslation(draft.text, source, None, through, others, sentences, tuple(warnings))
 
     def _with_tags(
         self, texts: Sequence[str], request: TranslationRequest, hops: tuple[Hop, ...], through: str | None
     ) -> Iterator[TextTranslation]:
-        from regard.serving.markup import read
-
         sets = request.ignore_tags, request.splitting_tags, request.non_splitting_tags
         documents = [read(text, request.markup, *sets, request.outline) for text in texts]
         segments = [segment for document in documents for segment in document.segments]
@@ -164,17 +157,13 @@ class Translator:
                 return [SegmentAnswer() for _ in segments]
             hops = self.route(found.source, found.target, request.terms)
             with collect_notices():
-                return self._answers(segments, hops, OutputOptions(terms=request.terms, scores=False))
+                options = OutputOptions(terms=request.terms, scores=False)
+                return self._answers(segments, hops, options, split=True, memory=False)
         finally:
             CALL.reset(token)
 
     def _answers(
-        self,
-        segments: Sequence[Segment],
-        hops: tuple[Hop, ...],
-        options: OutputOptions,
-        split: bool = True,
-        memory: bool = False,
+        self, segments: Sequence[Segment], hops: tuple[Hop, ...], options: OutputOptions, split: bool, memory: bool
     ) -> list[SegmentAnswer]:
         """By each hop in turn; the tags of a hop's translation are those that the next one places."""
         with ExitStack() as stack:
