@@ -30,6 +30,7 @@ from regard.serving.core import (
 )
 from regard.system.errors import RegardError
 from tests.documents.capitals import shouted
+from tests.serving.conftest import Reply
 
 PATIENCE = 30.0
 """Seconds after which what a test waits for will not come."""
@@ -131,17 +132,6 @@ class Capitals:
 
     def usage(self, call: Call) -> tuple[int, int | None]:
         return sum(sum(map(len, one.texts)) for one in self.asked if hasattr(one, "texts")), call.key.characters
-
-
-@dataclass
-class Reply:
-    status: int
-    headers: dict[str, str]
-    content: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.content)
 
 
 @dataclass
