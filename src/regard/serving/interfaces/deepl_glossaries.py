@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
 from regard.serving.core import Call, ServiceError
@@ -21,7 +21,7 @@ TSV = "text/tab-separated-values"
 NonEmptyText = Annotated[str, Field(min_length=1)]
 
 
-class DictionaryFields(BaseModel):
+class DictionaryFields(Fields):
     """Terms of one direction."""
 
     source_lang: NonEmptyText
@@ -55,7 +55,7 @@ class DictionaryFields(BaseModel):
         return found
 
 
-class SingleGlossaryFields(Fields, DictionaryFields):
+class SingleGlossaryFields(DictionaryFields):
     """A glossary of one direction."""
 
     name: NonEmptyText
@@ -68,24 +68,21 @@ class GlossaryFields(Fields):
     dictionaries: list[DictionaryFields] = Field(min_length=1)
 
 
-class UpdateFields(Fields):
-    """What becomes of a glossary."""
-
-    glossary_id: str
-    name: str | None = None
-    dictionaries: tuple[DictionaryFields, ...] = ()
-
-
-class GlossaryDictionaryFields(Fields, DictionaryFields):
-    """A dictionary in the place of another."""
-
-    glossary_id: str
-
-
 class IDFields(Fields):
     """Which glossary."""
 
     glossary_id: str
+
+
+class UpdateFields(IDFields):
+    """What becomes of a glossary."""
+
+    name: str | None = None
+    dictionaries: tuple[DictionaryFields, ...] = ()
+
+
+class GlossaryDictionaryFields(IDFields, DictionaryFields):
+    """A dictionary in the place of another."""
 
 
 class PairFields(IDFields):
