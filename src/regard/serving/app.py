@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,8 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from regard.library.serve.body import RequestRefused
 from regard.library.serve.files import file_response, files
 from regard.library.serve.guard import HEADERS, NAMES
-from regard.library.serve.server import MALFORMED, Connection
-from regard.library.serve.server import Limits as ConnectionLimits
+from regard.library.serve.server import MALFORMED, Limits, uvicorn_config
 from regard.serving.core import ServiceError
 from regard.serving.interfaces import deepl, libretranslate, native, others
 from regard.serving.interfaces.interface import SLOW, TRACE, Interface
@@ -45,8 +43,6 @@ DRAIN = 60
 """Seconds in which calls may end."""
 ARRIVES = SLOW * ((LARGEST >> 20) + 1)
 """Seconds for a request to arrive; most have fewer, and are told why."""
-KEPT = 60
-"""Seconds that an idle connection is kept."""
 EXPOSED = f"Content-Disposition, Retry-After, {TRACE}"
 """What a page of another site may read of an answer, beside what is safe for all."""
 PREFLIGHT = {"Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE", "Access-Control-Max-Age": "600"}
@@ -232,23 +228,8 @@ class ServiceServer(uvicorn.Server):
     def __init__(self, site: ServiceSite, service: TranslationService) -> None:
         self._service, self._until = service, float("inf")
         malformed = json.dumps({"error": MALFORMED})
-        limits = ConnectionLimits(most=CONNECTIONS, whole=ARRIVES, malformed=malformed)
-        super().__init__(
-            uvicorn.Config(
-                site.app,
-                loop="asyncio",
-                http=partial(Connection, limits=limits),  # type: ignore[arg-type]
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                log_level="critical",
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_keep_alive=KEPT,
-                timeout_graceful_shutdown=DRAIN,
-            )
-        )
+        limits = Limits(most=CONNECTIONS, whole=ARRIVES, malformed=malformed)
+        super().__init__(uvicorn_config(site.app, limits, DRAIN))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal lets calls end, the second ends them; SIGTERM is waited for a moment, Ctrl-C is not."""
