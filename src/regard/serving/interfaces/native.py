@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -269,8 +269,8 @@ async def _events(values: AsyncGenerator[Mapping[str, object], None]) -> Streami
 
 def translation_values(one: TextTranslation) -> dict[str, object]:
     """A translation as plain values; what nobody asked for is left out."""
-    values = {field.name: getattr(one, field.name) for field in fields(one)}  # what is inside becomes JSON by itself
-    return {name: value for name, value in values.items() if value is not None and (value or name != "sentences")}
+    values = vars(one).items()  # what is inside becomes JSON by itself
+    return {name: value for name, value in values if value is not None and (value or name != "sentences")}
 
 
 def _event(value: Mapping[str, object]) -> bytes:
