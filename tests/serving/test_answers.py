@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -16,6 +16,7 @@ from regard.serving.models import ServedModels
 from regard.serving.search.request import CALL
 from regard.serving.search.threads import SearchThreads
 from regard.serving.service import TranslationService
+from regard.serving.store import Store
 from regard.serving.translate import Translator
 from regard.system.errors import RegardError
 
@@ -25,7 +26,8 @@ TEXT = "The animal didn't cross the street because it was too tired."
 @pytest.fixture(scope="module")
 def answers() -> Iterator[Answers]:
     searching = SearchThreads(1)
-    yield Answers(Translator(ServedModels([f"en:de={SHIPPED[0]}"]), searching))
+    with closing(Store.open(None)) as store:
+        yield Answers(Translator(ServedModels([f"en:de={SHIPPED[0]}"]), searching, store.memory))
     searching.end()
 
 

@@ -65,11 +65,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield found
 
 
-def ended(runner: JobRunner, name: JobName) -> Job:
+def ended(store: Store, name: JobName) -> Job:
     """A document once it is done, or could not be."""
     pause = threading.Event()
     for _ in range(6000):
-        found = runner.job(name)
+        found = store.jobs.find(name)
         if found.status in ("done", "error"):
             return found
         pause.wait(0.01)
@@ -79,14 +79,14 @@ def ended(runner: JobRunner, name: JobName) -> Job:
 def test_documents_become_their_translations(store: Store) -> None:
     with run(store) as runner:
         names = [runner.put(request) for request in (TEXT, PAGE)]
-        assert ended(runner, names[0]).done == 100
-        found = ended(runner, names[1])
+        assert ended(store, names[0]).done == 100
+        found = ended(store, names[1])
         assert (found.status, found.name, found.segments, found.characters) == ("done", "a.de.html", 2, 18)
         assert found.report == (
             "2 segments translated; 0 left as they are; 0 numbers, placeholders and the like kept",
             "the model is unsure of line 1",
         )
-        assert [runner.result(name) for name in names] == [expected(TEXT), expected(PAGE)]
+        assert [store.jobs.result(name) for name in names] == [expected(TEXT), expected(PAGE)]
     assert store.usage.of(0) == sum(len(line) for line in LINES.decode().split("\n\n")) + 18
 
 
@@ -95,7 +95,7 @@ def test_what_waits_is_translated_at_the_next_start(store: Store) -> None:
     name = runner.put(TEXT)
     runner.end(60)
     with run(store) as runner:
-        assert ended(runner, name).status == "done"
+        assert ended(store, name).status == "done"
 
 
 class Gate:
@@ -125,7 +125,7 @@ def test_at_the_end_the_chunk_in_work_is_written_and_the_rest_goes_on_later(stor
     gate.wait()
     gate.go.release()
     gate.wait()
-    found = runner.job(name)
+    found = store.jobs.find(name)
     assert (found.status, found.done, found.segments) == ("translating", 32, 100)
     ending = threading.Thread(target=runner.end, args=(60,))
     ending.start()
@@ -134,12 +134,12 @@ def test_at_the_end_the_chunk_in_work_is_written_and_the_rest_goes_on_later(stor
         runner.put(TEXT)
     gate.go.release()
     ending.join(60)
-    assert runner.job(name).done == 64
+    assert store.jobs.find(name).done == 64
     assert store.jobs.waits(3600), "nobody needs to wait for the lease to end"
-    with run(store, gate) as other:
+    with run(store, gate):
         gate.go.release(2)
-        assert ended(other, name).status == "done"
-        assert other.result(name) == expected(TEXT)
+        assert ended(store, name).status == "done"
+        assert store.jobs.result(name) == expected(TEXT)
     assert gate.texts == LINES.decode().split("\n\n")
 
 
@@ -151,9 +151,9 @@ def test_what_takes_longer_than_the_end_is_left(store: Store) -> None:
     gate.wait()
     runner.end(0)
     assert not any(thread.is_alive() for thread in runner._workers)
-    assert runner.job(name) == Job("translating", "a.de.txt", 0, 100, store_characters())
-    with run(store) as other:
-        assert ended(other, name).status == "done"
+    assert store.jobs.find(name) == Job("translating", "a.de.txt", 0, 100, store_characters())
+    with run(store):
+        assert ended(store, name).status == "done"
 
 
 def store_characters() -> int:
@@ -168,9 +168,9 @@ def test_a_document_that_is_deleted_ends_at_once(store: Store) -> None:
         runner.delete(name)
         assert gate.wait() == "a.html"
         gate.go.release()
-        assert ended(runner, other).status == "done"
+        assert ended(store, other).status == "done"
         with pytest.raises(ServiceError, match="there is no such document"):
-            runner.job(name)
+            store.jobs.find(name)
     assert store.usage.of(0) == 18
 
 
@@ -184,7 +184,7 @@ def test_a_book_lets_a_page_through(store: Store, monkeypatch) -> None:
         page = runner.put(PAGE, Key(1, "anna"))
         gate.go.release(20)
         assert [gate.wait() for _ in range(4)] == ["a.html", "a.txt", "a.txt", "a.txt"]
-        assert ended(runner, page).status == ended(runner, book).status == "done"
+        assert ended(store, page).status == ended(store, book).status == "done"
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_a_book_lets_a_page_through(store: Store, monkeypatch) -> None:
 def test_what_cannot_be_read_ends_with_its_sentence(store: Store, request_: DocumentRequest, said: str) -> None:
     with run(store) as runner:
         name = runner.put(request_)
-        found = ended(runner, name)
+        found = ended(store, name)
         assert found.status == "error"
         assert said in str(found.error)
         with pytest.raises(ServiceError) as raised:
-            runner.result(name)
+            store.jobs.result(name)
         assert (raised.value.status, str(raised.value)) == (409, found.error)
 
 
@@ -222,8 +222,8 @@ def test_a_fault_ends_its_document_and_no_other_and_is_logged_without_texts(stor
     monkeypatch.setattr(jobs._LOG, "disabled", False)  # as libraries leave it that configure logging
     with run(store, failing(ValueError("a secret text"), 1), 1) as runner, caplog.at_level(logging.DEBUG):
         first, second = runner.put(TEXT), runner.put(PAGE)
-        assert ended(runner, first).error == "the server has a fault, so that the document could not be translated"
-        assert ended(runner, second).status == "done"
+        assert ended(store, first).error == "the server has a fault, so that the document could not be translated"
+        assert ended(store, second).status == "done"
     (line,) = caplog.messages
     assert line.endswith("ValueError")
     assert "test_jobs.py" in line
@@ -234,11 +234,11 @@ def test_a_fault_ends_its_document_and_no_other_and_is_logged_without_texts(stor
 def test_a_server_that_is_full_is_asked_again(store: Store, monkeypatch) -> None:
     monkeypatch.setattr(jobs, "LONGEST_PAUSE", 0.01)
     with run(store, failing(ServiceError(503, "full", 60), 3), 1) as runner:
-        assert ended(runner, runner.put(TEXT)).status == "done"
+        assert ended(store, runner.put(TEXT)).status == "done"
     with run(store, failing(ServiceError(503, "full", 60)), 1) as runner:
-        assert ended(runner, runner.put(TEXT)).error == "the server failed again and again at this document"
+        assert ended(store, runner.put(TEXT)).error == "the server failed again and again at this document"
     with run(store, failing(ServiceError(400, "no such language")), 1) as runner:
-        assert ended(runner, runner.put(TEXT)).error == "no such language"
+        assert ended(store, runner.put(TEXT)).error == "no such language"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_what_would_take_the_memory_of_others_is_refused(
 ) -> None:
     monkeypatch.setattr(jobs, limit, most)
     with run(store) as runner:
-        found = ended(runner, runner.put(request_))
+        found = ended(store, runner.put(request_))
     assert (found.status, found.done) == (("error", 0) if said else ("done", found.segments))
     assert (said or "") in (found.error or "")
 
@@ -272,8 +272,8 @@ def test_a_chunk_of_long_segments_is_small(store: Store, monkeypatch) -> None:
     long = replace(TEXT, content=b"\n\n".join([b"line 0 of a long text"] * 4 + [b"a" * 60] * 2 + [b"b"] * 40))
     with run(store, translate, 1) as runner:
         name = runner.put(long)
-        assert ended(runner, name).status == "done"
-        assert runner.result(name) == expected(long)
+        assert ended(store, name).status == "done"
+        assert store.jobs.result(name) == expected(long)
     assert sizes == [3, 2, 1, 32, 8]
 
 
@@ -281,8 +281,8 @@ def test_a_key_has_only_the_characters_of_its_month(store: Store) -> None:
     store.keys.make("anna", 20)
     with run(store) as runner:
         first = runner.put(PAGE, Key(1, "anna", 20))
-        assert ended(runner, first).status == "done"
-        found = ended(runner, runner.put(PAGE, Key(1, "anna", 20)))
+        assert ended(store, first).status == "done"
+        found = ended(store, runner.put(PAGE, Key(1, "anna", 20)))
         assert found.error == "18 characters asked for, and 2 characters of this month left"
     assert store.usage.of(1) == 18
 
@@ -295,11 +295,11 @@ def test_what_is_in_work_is_no_other_documents(store: Store) -> None:
     first = runner.put(PAGE, Key(1, "anna", 20))
     gate.wait()
     over = runner.put(replace(PAGE, content=b"<p>A dog.</p>"), Key(1, "anna", 20))
-    assert ended(runner, over).error == "6 characters asked for, and 2 characters of this month left"
+    assert ended(store, over).error == "6 characters asked for, and 2 characters of this month left"
     runner.end(0)
     gate.go.release()
-    with run(store, gate) as other:
-        assert ended(other, first).status == "done"
+    with run(store, gate):
+        assert ended(store, first).status == "done"
     assert store.usage.of(1) == 18
 
 
@@ -311,8 +311,8 @@ def test_a_document_that_is_read_anew_asks_for_no_more_than_itself(store: Store)
     assert lease is not None
     store.jobs.begin(lease, 9, 17, "en")
     store.jobs.release(lease)
-    with run(store) as runner:
-        assert ended(runner, name).status == "done"
+    with run(store):
+        assert ended(store, name).status == "done"
     assert store.usage.of(1) == 18
 
 
@@ -327,7 +327,7 @@ def test_a_lease_is_renewed_while_a_chunk_takes_long(store: Store, monkeypatch) 
         for _ in range(10):
             assert renewed.acquire(timeout=60)
         gate.go.release()
-        assert ended(runner, name).status == "done"
+        assert ended(store, name).status == "done"
     assert gate.come.empty()
 
 
@@ -353,8 +353,8 @@ def test_a_language_is_guessed_once_for_all_of_a_document(store: Store) -> None:
     runner.end(0)
     gate.go.release(9)
     with run(store, translate, 1) as other:
-        assert ended(other, name).status == "done"
-        assert ended(other, other.put(replace(TEXT, source="en"))).status == "done"
+        assert ended(store, name).status == "done"
+        assert ended(store, other.put(replace(TEXT, source="en"))).status == "done"
     assert texts == [LINES.decode().replace("\n\n", " ")[: jobs.GUESSED]]
     assert sources == ["guessed for de"] * 5 + ["en"] * 4
 
@@ -446,10 +446,9 @@ def kill_at_moments(folder: Path, moments: int, size: int, seconds: float) -> in
                 processes.kill()
                 midst += check(folder, requests)
                 processes.start()
-            runner = JobRunner(store, shout)
             for name, request in zip(names, requests, strict=True):
-                assert ended(runner, name).status == "done"
-                assert runner.result(name) == expected(request)
+                assert ended(store, name).status == "done"
+                assert store.jobs.result(name) == expected(request)
         finally:
             processes.end()
         assert store.usage.of(1) == sum(store.jobs.find(name).characters for name in names)

@@ -83,12 +83,9 @@ class Admission:
             yield
             done = characters
         finally:
-            self._leave(characters, done)
-
-    def _leave(self, characters: int, done: int) -> None:
-        with self._lock:
-            now = time.monotonic()
-            self._sizes.remove(characters)
-            kept = math.exp((self._since - now) / MEMORY)
-            self._done, self._busy = self._done * kept + done, self._busy * kept + now - self._since
-            self._since = now
+            with self._lock:
+                now = time.monotonic()
+                self._sizes.remove(characters)
+                kept = math.exp((self._since - now) / MEMORY)
+                self._done, self._busy = self._done * kept + done, self._busy * kept + now - self._since
+                self._since = now

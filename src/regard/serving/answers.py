@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,9 +25,8 @@ MOST_CHARACTERS, MOST_OF_SENTENCE = 20_000, 2_000
 """Of a text; of one whose every word is searched for again."""
 MOST_FILLED = 5_000_000
 """Characters of filled texts, of which each gap has as many as guesses."""
-Text = Field(max_length=MOST_CHARACTERS)
-Texts = Field(min_length=1, max_length=MOST_TEXTS)
-LimitedText = Annotated[str, Text]
+LimitedText = Annotated[str, Field(max_length=MOST_CHARACTERS)]
+LimitedTexts = Annotated[list[LimitedText], Field(min_length=1, max_length=MOST_TEXTS)]
 
 
 class _Asked(BaseModel):
@@ -38,18 +37,15 @@ class _Asked(BaseModel):
     @property
     def characters(self) -> int:
         """Of all its texts."""
-        return sum(map(len, self._texts()))
-
-    def _texts(self) -> Iterator[str]:
-        for value in self.model_dump(exclude={"source", "target", "model"}).values():
-            yield from [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        values = self.model_dump(exclude={"source", "target", "model"}).values()
+        return sum(len("".join(value)) for value in values if isinstance(value, str | list))
 
 
 class PairsRequest(_Asked):
     """Texts and translations of them."""
 
-    texts: list[LimitedText] = Texts
-    translations: list[LimitedText] = Texts
+    texts: LimitedTexts
+    translations: LimitedTexts
     source: str | None = None
     target: str
 
@@ -57,8 +53,8 @@ class PairsRequest(_Asked):
 class OwnPairRequest(_Asked):
     """A text, and a translation of it; without one the model's own is taken."""
 
-    text: str = Text
-    translation: str | None = Field(default=None, max_length=MOST_CHARACTERS)
+    text: LimitedText
+    translation: LimitedText | None = None
     source: str | None = None
     target: str
 
@@ -73,7 +69,7 @@ class WordsRequest(OwnPairRequest):
 class TextsRequest(_Asked):
     """Texts for a model, by its name where there are several."""
 
-    texts: list[LimitedText] = Texts
+    texts: LimitedTexts
     model: str | None = None
 
 
@@ -86,7 +82,7 @@ class FillRequest(TextsRequest):
 class GenerateRequest(_Asked):
     """A beginning that a language model goes on with; the sampling is as ``regard generate`` has it."""
 
-    prompt: str = Text
+    prompt: LimitedText
     model: str | None = None
     max_tokens: int = Field(default=256, ge=1, le=4096)
     stop: list[str] = Field(default=[], max_length=8)
@@ -127,15 +123,18 @@ class Answers:
         with ExitStack() as stack:
             yield self._translator.task(hops[0], stack)
 
-    @contextmanager
-    def _model(self, command: str, name: str | None) -> Iterator[Task]:
+    def _model(self, command: str, name: str | None) -> AbstractContextManager[Task]:
         models = self._translator.models
-        with models.use(models.of_command(command, name)) as task:
-            yield task
+        return models.use(models.of_command(command, name))
+
+    def _pairs(self, asked: PairsRequest) -> AbstractContextManager[Translation]:
+        """The translator of texts, each of which has a translation."""
+        if len(asked.texts) != len(asked.translations):
+            raise ServiceError(400, f"there are {len(asked.translations)} translations of {len(asked.texts)} texts")
+        return self._direct(asked.source, asked.target, " ".join(asked.texts))
 
     def _score(self, asked: PairsRequest) -> object:
-        _refuse_unequal(asked)
-        with self._direct(asked.source, asked.target, " ".join(asked.texts)) as task:
+        with self._pairs(asked) as task:
             found = task.score(asked.texts, asked.translations)
         return {
             "scores": [
@@ -150,8 +149,7 @@ class Answers:
         }
 
     def _align(self, asked: PairsRequest) -> object:
-        _refuse_unequal(asked)
-        with self._direct(asked.source, asked.target, " ".join(asked.texts)) as task:
+        with self._pairs(asked) as task:
             found = task.align(asked.texts, asked.translations)
         return {"links": [sorted(one) for one in found]}
 
@@ -221,12 +219,10 @@ class Answers:
 
     def generate(self, asked: GenerateRequest) -> Iterator[str]:
         """Parts of what a language model writes, as they are decoded."""
-        names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
-        drawing = {name: value for name in names if (value := getattr(asked, name)) is not None}
+        options = asked.model_dump(exclude={"prompt", "model"}, exclude_none=True)
         with self._model("generate", asked.model) as task:
             assert continues_text(task)
-            given = {"max_tokens": asked.max_tokens, "stop": tuple(asked.stop), "seed": asked.seed}
-            yield from task.stream(asked.prompt, 0, **given, **drawing)
+            yield from task.stream(asked.prompt, **options)
 
 
 def _prediction(one: Prediction, kind: str) -> dict[str, object]:
@@ -235,8 +231,3 @@ def _prediction(one: Prediction, kind: str) -> dict[str, object]:
     labels: dict[str, object] = {"labels": list(one.labels)} if kind == "multi" else {"label": one.label}
     every = {label: round(p, 6) for label, p in (one.probabilities or {}).items()}
     return {**labels, "probability": round(one.probability, 6), "probabilities": every}
-
-
-def _refuse_unequal(asked: PairsRequest) -> None:
-    if len(asked.texts) != len(asked.translations):
-        raise ServiceError(400, f"there are {len(asked.translations)} translations of {len(asked.texts)} texts")

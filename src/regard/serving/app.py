@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,8 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from regard.library.serve.body import RequestRefused
 from regard.library.serve.files import file_response, files
 from regard.library.serve.guard import HEADERS, NAMES
-from regard.library.serve.server import MALFORMED, Connection
-from regard.library.serve.server import Limits as ConnectionLimits
+from regard.library.serve.server import MALFORMED, Limits, uvicorn_config
 from regard.serving.core import ServiceError
 from regard.serving.interfaces import deepl, libretranslate, native, others
 from regard.serving.interfaces.interface import SLOW, TRACE, Interface
@@ -45,10 +43,9 @@ DRAIN = 60
 """Seconds in which calls may end."""
 ARRIVES = SLOW * ((LARGEST >> 20) + 1)
 """Seconds for a request to arrive; most have fewer, and are told why."""
-KEPT = 60
-"""Seconds that an idle connection is kept."""
 EXPOSED = f"Content-Disposition, Retry-After, {TRACE}"
 """What a page of another site may read of an answer, beside what is safe for all."""
+PREFLIGHT = {"Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE", "Access-Control-Max-Age": "600"}
 ELSEWHERE = ("cross-site", "same-site")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -105,6 +102,7 @@ class ServiceGuard:
         begun, status = time.perf_counter(), 0
         headers = Headers(scope=scope)
         origin = headers.get("origin", "")
+        is_known = origin != "" and origin in self._access.origins
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
@@ -113,7 +111,7 @@ class ServiceGuard:
                 found = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     found.setdefault(name, value)
-                if origin in self._access.origins and origin:
+                if is_known:
                     found["Access-Control-Allow-Origin"] = origin
                     found["Access-Control-Expose-Headers"] = EXPOSED
                     found["Cross-Origin-Resource-Policy"] = "cross-origin"
@@ -124,36 +122,25 @@ class ServiceGuard:
 
         try:
             self._access.refuse(headers)
-            if scope["method"] == "OPTIONS" and origin in self._access.origins and origin:
-                answer = Response(status_code=204, headers=_preflight(headers))
-            else:
-                await self._app(scope, receive, send_guarded)
-                return
+            answer = self._app
+            if is_known and scope["method"] == "OPTIONS":
+                wanted = headers.get("access-control-request-headers", "content-type")
+                answer = Response(status_code=204, headers={**PREFLIGHT, "Access-Control-Allow-Headers": wanted})
+            await answer(scope, receive, send_guarded)
         except Exception as error:
             if status:
                 raise
-            answer = self._interface_of(scope["path"]).error_response(error)
+            await self._interface_of(scope["path"]).error_response(error)(scope, receive, send_guarded)
         finally:
             if status:
-                self._end(scope, status, begun)
-        await answer(scope, receive, send_guarded)
-        self._end(scope, status, begun)
+                self._end(scope, status, time.perf_counter() - begun)
 
-    def _end(self, scope: Scope, status: int, begun: float) -> None:
-        took = time.perf_counter() - begun
+    def _end(self, scope: Scope, status: int, seconds: float) -> None:
         route = scope.get("route")
-        self._metrics.count(getattr(route, "path", ""), status, took)
+        self._metrics.count(getattr(route, "path", ""), status, seconds)
         if self._access.log:
             path = getattr(route, "path", "(no such path)")  # one that was asked for may have a text, or a secret
-            print(f"{scope['method'][:20]} {path!r} {status} {took * 1000:.0f} ms", file=sys.stderr)
-
-
-def _preflight(headers: Headers) -> dict[str, str]:
-    return {
-        "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-        "Access-Control-Allow-Headers": headers.get("access-control-request-headers", "content-type"),
-        "Access-Control-Max-Age": "600",
-    }
+            print(f"{scope['method'][:20]} {path!r} {status} {seconds * 1000:.0f} ms", file=sys.stderr)
 
 
 class ServiceSite:
@@ -171,14 +158,12 @@ class ServiceSite:
     ) -> None:
         self._service, self._metrics = service, Metrics(service)
         self._files = files(PAGE)
-        native_routes = native.NativeInterface(service, attention, most_bytes)
-        self._operations = native_routes.operations()
-        glossaries = service.store.glossaries
+        self._operations = native.NativeInterface(service, attention, most_bytes).operations
         self._interfaces: Sequence[Interface] = (native.INTERFACE, deepl.INTERFACE, *others.INTERFACES)
         routes = [
-            *native_routes.routes(),
+            *native.INTERFACE.routes(service, self._operations),
             *libretranslate.routes(service, service.needs_key, most_bytes, service.limits.characters),
-            *deepl.routes(service, glossaries, most_bytes),
+            *deepl.routes(service, service.store.glossaries, most_bytes),
             *others.routes(service),
             Route("/livez", self.live, methods=["GET"]),
             Route("/readyz", self.ready, methods=["GET"]),
@@ -243,23 +228,8 @@ class ServiceServer(uvicorn.Server):
     def __init__(self, site: ServiceSite, service: TranslationService) -> None:
         self._service, self._until = service, float("inf")
         malformed = json.dumps({"error": MALFORMED})
-        limits = ConnectionLimits(most=CONNECTIONS, whole=ARRIVES, malformed=malformed)
-        super().__init__(
-            uvicorn.Config(
-                site.app,
-                loop="asyncio",
-                http=partial(Connection, limits=limits),  # type: ignore[arg-type]
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                log_level="critical",
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_keep_alive=KEPT,
-                timeout_graceful_shutdown=DRAIN,
-            )
-        )
+        limits = Limits(most=CONNECTIONS, whole=ARRIVES, malformed=malformed)
+        super().__init__(uvicorn_config(site.app, limits, DRAIN))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal lets calls end, the second ends them; SIGTERM is waited for a moment, Ctrl-C is not."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from regard.documents.segment import Place
 from regard.system.errors import RegardError
@@ -280,7 +280,7 @@ class Job:
 
 
 class Service(Protocol):
-    """What interfaces call. Everything may raise a RegardError (400) or a ServiceError."""
+    """What all interfaces call. Everything may raise a RegardError (400) or a ServiceError."""
 
     def admit(self, secret: str | None, client: str) -> Call:
         """The call of a client with this key, or none.
@@ -292,17 +292,11 @@ class Service(Protocol):
     async def translate(self, request: TranslationRequest, call: Call) -> list[TextTranslation]:
         """The translation of each text, in their order."""
 
-    def stream(self, request: TranslationRequest, call: Call) -> AsyncIterator[tuple[int, TextTranslation]]:
-        """The number of each text and its translation, as they are ready."""
-
     def languages(self) -> list[ServedLanguage]:
         """What can be translated from, and into what; pivoting counts."""
 
     async def detect(self, text: str, call: Call) -> list[LanguageGuess]:
         """The languages that a text may be in, best first."""
-
-    async def model_answer(self, name: str, asked: Mapping[str, Any], call: Call) -> Any:
-        """What one model says: ``score``, ``align``, ``classify``, ``tag``, ``fill``, ``attention``, ``words``."""
 
     async def put_document(self, request: DocumentRequest, call: Call) -> JobName:
         """Take a document; it is translated whether the client stays or not."""
@@ -323,8 +317,3 @@ class Service(Protocol):
 
     def usage(self, call: Call) -> tuple[int, int | None]:
         """Characters that the key had translated this month, and how many it may."""
-
-
-def count_characters(texts: Sequence[str]) -> int:
-    """Characters of texts, as usage counts them."""
-    return sum(map(len, texts))

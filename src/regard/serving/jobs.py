@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import accumulate
 from threading import Event, Lock, Semaphore, Thread
@@ -14,18 +14,7 @@ from threading import Event, Lock, Semaphore, Thread
 from regard.documents.kinds import read_document
 from regard.documents.segment import Segment
 from regard.documents.translate import SegmentAnswer, report, write_document
-from regard.serving.core import (
-    NO_KEY,
-    Call,
-    CallEnded,
-    DocumentRequest,
-    Job,
-    JobName,
-    Key,
-    ServiceError,
-    count_characters,
-    describe_fault,
-)
+from regard.serving.core import NO_KEY, Call, CallEnded, DocumentRequest, JobName, Key, ServiceError, describe_fault
 from regard.serving.store import Store
 from regard.serving.store.jobs import DEATH, LARGEST, Lease, LeaseLost
 from regard.system.errors import RegardError
@@ -95,22 +84,6 @@ class JobRunner:
         self._come.release()
         return name
 
-    def job(self, name: JobName) -> Job:
-        """What became of a document.
-
-        Raises:
-            ServiceError: 404 there is none of this name and secret.
-        """
-        return self._jobs.find(name)
-
-    def result(self, name: JobName) -> bytes:
-        """The translated document.
-
-        Raises:
-            ServiceError: 404 there is none, 503 it is not ready, 409 it could not be translated.
-        """
-        return self._jobs.result(name)
-
     def delete(self, name: JobName) -> None:
         """Delete a document; if it is being translated, that ends.
 
@@ -161,22 +134,28 @@ class JobRunner:
 
     def _work(self, lease: Lease) -> None:
         """Go on with a document until it is done, its turn is over, or something goes wrong."""
-        pause = 0.0
+        pause, failure = 0.0, ""
+        call = Call(lease.key, f"key {lease.key.name}" if lease.key.id else "documents")
+        with self._lock:
+            self._calls[lease] = call  # its lease is renewed meanwhile
         try:
-            with self._call(lease) as call:
-                self._go_on(lease, call)
+            self._go_on(lease, call)
         except (CallEnded, LeaseLost):
             pass
-        except ServiceError as error:
-            if error.status in TEMPORARY:
+        except RegardError as error:
+            if isinstance(error, ServiceError) and error.status in TEMPORARY:
                 pause = min(max(error.retry_after or 0, 2.0 ** (lease.crashes - DEATH)), LONGEST_PAUSE)
             else:
-                self._fail(lease, str(error))
-        except RegardError as error:
-            self._fail(lease, str(error))
+                failure = str(error)
         except Exception as error:
             _tell(error)
-            self._fail(lease, "the server has a fault, so that the document could not be translated")
+            failure = "the server has a fault, so that the document could not be translated"
+        finally:
+            with self._lock:
+                del self._calls[lease]
+        if failure:
+            with suppress(LeaseLost):
+                self._jobs.fail(lease, failure)
         self._jobs.release(lease, crashed=pause > 0)
         self._ends.wait(pause)
 
@@ -186,7 +165,7 @@ class JobRunner:
         segments, begun = document.segments, time.monotonic()
         _refuse_large(segments)
         if len(segments) != lease.segments:
-            characters, done = count_characters([one.text for one in segments]), 0
+            characters, done = sum(len(one.text) for one in segments), 0
             if request.source is None and self._guess:
                 text = " ".join(one.text for one in segments[:GUESSED])[:GUESSED]
                 request = replace(request, source=self._guess(text, request))
@@ -204,22 +183,6 @@ class JobRunner:
             first += len(lines)
         found = list(map(SegmentAnswer.read, self._jobs.answers(lease)))
         self._jobs.finish(lease, write_document(document, found, request.name), list(report(segments, found)))
-
-    def _fail(self, lease: Lease, error: str) -> None:
-        with suppress(LeaseLost):
-            self._jobs.fail(lease, error)
-
-    @contextmanager
-    def _call(self, lease: Lease) -> Iterator[Call]:
-        """The call of a document; its lease is renewed meanwhile."""
-        call = Call(lease.key, f"key {lease.key.name}" if lease.key.id else "documents")
-        with self._lock:
-            self._calls[lease] = call
-        try:
-            yield call
-        finally:
-            with self._lock:
-                del self._calls[lease]
 
     def _keep_house(self) -> None:
         """Renew the leases of what is worked on; delete what is old."""

@@ -42,9 +42,8 @@ def guess_languages(text: str, among: Sequence[str]) -> list[LanguageGuess]:
         text: any; only the first few thousand characters are looked at.
         among: codes.
     """
-    known = {code: primary(code) for code in among}
     found = dict(_identifier().rank(text[:4000])) if text.strip() else {}
-    scores = {code: float(found.get(short, 0.0)) for code, short in known.items()}
+    scores = {code: float(found.get(primary(code), 0.0)) for code in among}
     total = sum(scores.values())
     guesses = [LanguageGuess(code, score / total if total else 0.0) for code, score in scores.items()]
     return sorted(guesses, key=lambda one: -one.confidence)

@@ -57,9 +57,8 @@ def read(
     if markup != "xml":
         return TextDocument(text, [_numbered(text)])
     refuse_malformed(text)
-    return TextDocument(
-        text, list(_XMLReader(text, ignore_tags, splitting_tags, non_splitting_tags, outline).segments())
-    )
+    reader = _XMLReader(text, ignore_tags, splitting_tags, non_splitting_tags, outline)
+    return TextDocument(text, list(reader.segments()))
 
 
 def markup_of(texts: Iterable[str]) -> Markup:
@@ -76,7 +75,7 @@ def _numbered(text: str) -> Segment:
     for found in _NUMBERED.finditer(text):
         begin, end = found.span()
         behind = end + (text[end : end + 1] == " " and text[begin - 1 : begin] == " " and bool(found[3]))
-        kind: Literal["open", "close", "empty"] = "empty" if found[3] else "close" if found[1] else "open"
+        kind: Kind = "empty" if found[3] else "close" if found[1] else "open"
         pieces += [Piece("text", text=text[at:begin]), Piece(kind, text[begin:behind], name=found[2])]
         at = behind
     return segment_of([*pieces, Piece("text", text=text[at:])], (0, len(text)), "line 1")

@@ -7,10 +7,10 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,16 +83,16 @@ class ServedModel:
         if tokens is None:
             if UNKNOWN_LANGUAGE in own:
                 raise UsageError(f"does not say its languages; write en:de={folder}, with its codes", str(folder))
-            return replace(found, directions=frozenset([own]), usual=own)
-        if tokens.directions:
-            known = frozenset(tokens.directions)
+            known: Iterable[Direction] = [own]
+        elif tokens.directions:
+            known = tokens.directions
         elif tokens.begins:
-            known = frozenset(pair for pair in product(tokens.ids, tokens.ids) if pair[0] != pair[1])
+            known = permutations(tokens.ids, 2)
+        elif own[0] == UNKNOWN_LANGUAGE:
+            raise UsageError(f"does not say what it reads; write en:de={folder}, with its codes", str(folder))
         else:
-            if own[0] == UNKNOWN_LANGUAGE:
-                raise UsageError(f"does not say what it reads; write en:de={folder}, with its codes", str(folder))
-            known = frozenset((own[0], code) for code in tokens.ids)
-        return replace(found, directions=known, usual=own)
+            known = [(own[0], code) for code in tokens.ids]
+        return replace(found, directions=frozenset(known), usual=own)
 
 
 @dataclass(frozen=True)
@@ -138,10 +138,13 @@ class ServedModels:
         self._renewed = Counter[Path]()
         self.beam = max((one.recipe.decoding.beam for one in self.all if one.directions), default=1)
         """The widest that a translator has by itself."""
-        self._hops: dict[Direction, Hop] = {}
+        self._hops: dict[str, dict[str, Hop]] = {}
+        """By source, then by target."""
+        self._targets: dict[str, None] = {}
         for model in self.all:
-            for pair in sorted(model.directions):
-                self._hops.setdefault(pair, Hop(model, pair))
+            for source, target in sorted(model.directions):
+                self._hops.setdefault(source, {}).setdefault(target, Hop(model, (source, target)))
+                self._targets[target] = None
 
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self.all)
@@ -149,17 +152,15 @@ class ServedModels:
     @property
     def sources(self) -> list[str]:
         """Languages that are read."""
-        return list(dict.fromkeys(source for source, _ in self._hops))
+        return list(self._hops)
 
     def languages(self) -> list[ServedLanguage]:
         """Those that are read, each with those into which it is translated, also through a third one."""
         found = []
-        for source in self.sources:
-            first = [target for begin, target in self._hops if begin == source]
-            second = [end for middle in first for begin, end in self._hops if begin == middle and end != source]
-            targets = tuple(sorted(dict.fromkeys([*first, *second])))
-            found.append(ServedLanguage(source, language_name(source), targets, tuple(first)))
-        return sorted(found, key=lambda one: one.code)
+        for source, direct in sorted(self._hops.items()):
+            targets = {*direct, *(end for middle in direct for end in self._hops.get(middle, ()) if end != source)}
+            found.append(ServedLanguage(source, language_name(source), tuple(sorted(targets)), tuple(direct)))
+        return found
 
     def route(self, source: str, target: str) -> tuple[Hop, ...]:
         """The hops from one language to another: one, or two through a third.
@@ -171,17 +172,18 @@ class ServedModels:
         begin, end = self.find_source(source), self.find_target(target)
         if begin == end:
             raise ServiceError(400, f"{begin} is the language of both sides")
-        if hop := self._hops.get((begin, end)):
+        direct = self._hops[begin]
+        if hop := direct.get(end):
             return (hop,)
-        for (first, middle), hop in self._hops.items():
-            if first == begin and (other := self._hops.get((middle, end))):
+        for middle, hop in direct.items():
+            if other := self._hops.get(middle, {}).get(end):
                 return hop, other
         raise ServiceError(400, f"{begin} is not translated into {end} here")
 
     def leads(self, source: str, target: str) -> bool:
         """Whether one served language is translated into another."""
-        middles = [middle for begin, middle in self._hops if begin == source]
-        return target in middles or any((middle, target) in self._hops for middle in middles if source != target)
+        direct = self._hops[source]
+        return target in direct or (source != target and any(target in self._hops.get(one, ()) for one in direct))
 
     def find_source(self, code: str, target: str | None = None) -> str:
         """The served code of a language that is read, or of that which is written: its texts stay."""
@@ -190,7 +192,7 @@ class ServedModels:
 
     def find_target(self, code: str) -> str:
         """The served code of a language that is written."""
-        return _find(code, list(dict.fromkeys(target for _, target in self._hops)), "target")
+        return _find(code, list(self._targets), "target")
 
     def of_command(self, command: str, name: str | None) -> ServedModel:
         """The model that a command would use: by its name, or the only one.

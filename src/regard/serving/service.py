@@ -7,16 +7,14 @@ import contextvars
 import math
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from regard.documents.segment import Segment
-from regard.documents.translate import SegmentAnswer
 from regard.serving.admission import Admission
 from regard.serving.answers import Answers, GenerateRequest
 from regard.serving.core import (
@@ -31,7 +29,6 @@ from regard.serving.core import (
     StaleModel,
     TextTranslation,
     TranslationRequest,
-    count_characters,
 )
 from regard.serving.jobs import JobRunner
 from regard.serving.languages import guess_languages
@@ -39,7 +36,7 @@ from regard.serving.models import ServedModels
 from regard.serving.search.request import CALL, SharedSearch
 from regard.serving.store import Store
 from regard.serving.store.memory import ClientMemory
-from regard.serving.translate import Translator, refuse_terms
+from regard.serving.translate import Translator
 from regard.system.errors import collect_notices
 from regard.system.processor import trim_memory
 
@@ -101,7 +98,7 @@ class TranslationService:
         self._translator = Translator(models, self.searching, store.memory)
         self.answers = Answers(self._translator)
         self._pool = ThreadPoolExecutor(self.limits.calls, "call")
-        self.jobs = JobRunner(store, self.translate_segments, self._guess)
+        self.jobs = JobRunner(store, self._translator.segments, self._translator.guess)
         self._ended = threading.Event()
         self._sweeper = threading.Thread(target=self._sweep, daemon=True)
 
@@ -142,24 +139,16 @@ class TranslationService:
 
     async def translate(self, request: TranslationRequest, call: Call) -> list[TextTranslation]:
         """As the protocol has it."""
-        characters = self._check(request, call)
-        with (
-            self.store.usage.reserve(call.key, characters) as count,
-            self.admission.enter(self._weight(request, characters)),
-        ):
+        with self._enter(request, call) as count:
             found = await self._work(call, lambda: self._translator.translate(request))
-            count(characters)
+            count(sum(map(len, request.texts)))
         return found
 
     async def stream(
         self, request: TranslationRequest, call: Call
     ) -> AsyncGenerator[tuple[int, TextTranslation], None]:
-        """As the protocol has it: texts are answered as they are ready."""
-        characters = self._check(request, call)
-        with (
-            self.store.usage.reserve(call.key, characters) as count,
-            self.admission.enter(self._weight(request, characters)),
-        ):
+        """The number of each text and its translation, as they are ready."""
+        with self._enter(request, call) as count:
             some = asyncio.Semaphore(STREAMED)
 
             async def one(place: int) -> tuple[int, TextTranslation]:
@@ -189,7 +178,7 @@ class TranslationService:
         return await self._work(call, lambda: guess_languages(text, list(dict.fromkeys(some))))
 
     async def model_answer(self, name: str, asked: Mapping[str, Any], call: Call) -> Any:
-        """As the protocol has it.
+        """What one model says; ``name``: one of :attr:`regard.serving.answers.Answers.kinds`.
 
         Raises:
             ServiceError: a field is wrong (400).
@@ -253,18 +242,16 @@ class TranslationService:
         if request.source is not None:
             found = self._translator.languages("", request.source, request.target)
             if found.source != found.target:
-                hops = self.models.route(found.source, found.target)
-                if request.terms:
-                    refuse_terms(hops)
+                self._translator.route(found.source, found.target, request.terms)
         return await self._work(call, lambda: self.jobs.put(request, call.key))
 
     async def job(self, name: JobName, call: Call) -> Job:
         """As the protocol has it."""
-        return await self._work(call, lambda: self.jobs.job(name))
+        return await self._work(call, lambda: self.store.jobs.find(name))
 
     async def document(self, name: JobName, call: Call) -> bytes:
         """As the protocol has it."""
-        return await self._work(call, lambda: self.jobs.result(name))
+        return await self._work(call, lambda: self.store.jobs.result(name))
 
     async def delete_document(self, name: JobName, call: Call) -> None:
         """Forget a document."""
@@ -283,24 +270,24 @@ class TranslationService:
         """As the protocol has it."""
         return self.store.usage.of(call.key.id), call.key.characters
 
-    def _guess(self, text: str, request: DocumentRequest) -> str:
-        return self._translator.languages(text, None, request.target).source
+    @contextmanager
+    def _enter(self, request: TranslationRequest, call: Call) -> Iterator[Callable[[int], None]]:
+        """While the context is open, a request within the limits may be answered; what is given counts characters.
 
-    def translate_segments(
-        self, request: DocumentRequest, segments: Sequence[Segment], call: Call
-    ) -> list[SegmentAnswer]:
-        """What becomes of segments of a document; in the thread of its job."""
-        token = CALL.set(call)
-        try:
-            found = self._translator.languages("", request.source, request.target)
-            with collect_notices():
-                return self._translator.segments(segments, (found.source, found.target), request.terms)
-        finally:
-            CALL.reset(token)
+        A line costs as much as some characters, a beam wider than the models' more times.
+        """
+        self._check(request)
+        characters = sum(map(len, request.texts))
+        self._refuse_over(characters)
+        lines = sum(text.count("\n") for text in request.texts)
+        wider = max(1.0, (request.beam or 1 + request.alternatives) / self.models.beam)
+        weight = math.ceil((characters + LINE * lines) * wider)
+        with self.store.usage.reserve(call.key, characters) as count, self.admission.enter(weight):
+            yield count
 
-    def _check(self, request: TranslationRequest, call: Call) -> int:
-        """How many characters a request has; what is beyond the limits is refused."""
-        limits, characters = self.limits, count_characters(request.texts)
+    def _check(self, request: TranslationRequest) -> None:
+        """Refuse what is beyond the limits."""
+        limits = self.limits
         goal = self.models.find_target(request.target)
         if request.source is not None:
             self.models.find_source(request.source, goal)
@@ -316,14 +303,6 @@ class TranslationService:
             raise ServiceError(400, "prefixes: expected one for each text")
         if request.markup != "text" and (request.alternatives or request.details or request.prefixes):
             raise ServiceError(400, "alternatives, details and prefixes are for texts without markup")
-        self._refuse_over(characters)
-        return characters
-
-    def _weight(self, request: TranslationRequest, characters: int) -> int:
-        """Characters as admission counts them: a line costs more, a beam wider than the models' more times."""
-        lines = sum(text.count("\n") for text in request.texts)
-        wider = max(1.0, (request.beam or 1 + request.alternatives) / self.models.beam)
-        return math.ceil((characters + LINE * lines) * wider)
 
     def _refuse_over(self, characters: int) -> None:
         if characters > self.limits.call_characters:

@@ -7,10 +7,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from regard.documents.segment import Segment, SegmentTranslation, unchanged
+from regard.documents.segment import Segment, unchanged
 from regard.documents.translate import SegmentAnswer, SegmentDraft, SegmentTranslator
-from regard.serving.core import Key, SentenceDetail, ServiceError, TextTranslation, TranslationRequest, WordDetail
+from regard.serving.core import (
+    Call,
+    DocumentRequest,
+    Key,
+    SentenceDetail,
+    ServiceError,
+    TextTranslation,
+    TranslationRequest,
+    WordDetail,
+)
 from regard.serving.languages import guess_languages
+from regard.serving.markup import read
 from regard.serving.models import Hop, ServedModels
 from regard.serving.search.request import CALL, SharedSearch
 from regard.system.errors import collect_notices
@@ -36,11 +46,6 @@ class Languages:
     target: str
     guessed: float | None = None
 
-    @property
-    def same(self) -> bool:
-        """Whether there is nothing to translate."""
-        return self.source == self.target
-
 
 class Translator:
     """Translates with the models of a server.
@@ -52,10 +57,7 @@ class Translator:
     """
 
     def __init__(
-        self,
-        models: ServedModels,
-        searching: SharedSearch,
-        memory: Callable[[Key, str, str], Memory] | None = None,
+        self, models: ServedModels, searching: SharedSearch, memory: Callable[[Key, str, str], Memory]
     ) -> None:
         self.models, self._searching, self._memory = models, searching, memory
 
@@ -72,29 +74,39 @@ class Translator:
             return Languages(able[0] if len(able) == 1 else goal, goal, 0.0)
         return Languages(guesses[0].language, goal, guesses[0].confidence)
 
+    def route(self, source: str, target: str, terms: Terminology | None) -> tuple[Hop, ...]:
+        """The hops from one language to another.
+
+        Raises:
+            ServiceError: there is no way (400), or terms are given for two hops, neither of which reads and writes both
+                sides of a term.
+        """
+        hops = self.models.route(source, target)
+        if terms and len(hops) > 1:
+            (source, middle), (_, target) = (hop.direction for hop in hops)
+            raise ServiceError(400, f"terms need one model; {source} is translated into {target} through {middle}")
+        return hops
+
     def translate(self, request: TranslationRequest) -> list[TextTranslation]:
         """The translation of each text; those of one language side by side."""
         each = [self.languages(text, request.source, request.target) for text in request.texts]
-        found: list[TextTranslation | None] = [None] * len(each)
+        found = dict[int, TextTranslation]()
         for pair in dict.fromkeys((one.source, one.target) for one in each):
             places = [place for place, one in enumerate(each) if (one.source, one.target) == pair]
-            for place, one in zip(
-                places, self._translate([request.texts[p] for p in places], request, pair), strict=True
-            ):
+            texts = [request.texts[place] for place in places]
+            for place, one in zip(places, self._translate(texts, request, pair), strict=True):
                 found[place] = replace(one, guessed=each[place].guessed)
-        return [one for one in found if one is not None]
+        return [found[place] for place in range(len(each))]
 
     def _translate(
         self, texts: Sequence[str], request: TranslationRequest, pair: tuple[str, str]
     ) -> Iterator[TextTranslation]:
         if pair[0] == pair[1]:
             return (TextTranslation(text, pair[0]) for text in texts)
-        hops = self.models.route(*pair)
+        hops = self.route(*pair, request.terms)
         through = hops[0].direction[1] if len(hops) > 1 else None
-        if request.terms:
-            refuse_terms(hops)
         if request.prefixes:
-            return self._steer(texts, request, hops)
+            return self._steer(texts, request, hops, through)
         if request.markup != "text":
             return self._with_tags(texts, request, hops, through)
         return self._plain(texts, request, hops, through)
@@ -102,33 +114,25 @@ class Translator:
     def _plain(
         self, texts: Sequence[str], request: TranslationRequest, hops: tuple[Hop, ...], through: str | None
     ) -> Iterator[TextTranslation]:
-        options = OutputOptions(
-            1 + request.alternatives,
-            request.beam,
-            guard="warn" if request.details else None,
-            terms=request.terms,
-            scores=request.details,
-        )
+        n, details = 1 + request.alternatives, request.details
+        options = OutputOptions(n, request.beam, guard="warn" if details else None, terms=request.terms, scores=details)
         with ExitStack() as stack:
             for hop in hops[:-1]:
                 first = self._translator(hop, OutputOptions(scores=False), stack, request.split, request.memory)
-                texts = [draft.text for draft in first.drafts(list(map(_segment, texts)))]
+                texts = [draft.text for draft in first.drafts([Segment(0, len(text), text) for text in texts])]
             last = self._translator(hops[-1], options, stack, request.split, request.memory)
             with collect_notices() as notices:
-                drafts = last.drafts(list(map(_segment, texts)))
-            details = [_details(last.task, draft) for draft in drafts] if request.details and not through else None
-            for place, draft in enumerate(drafts):
+                drafts = last.drafts([Segment(0, len(text), text) for text in texts])
+            for draft in drafts:
                 warnings = [note for one in draft.sentences for note in one.notes] + notices
                 others = _alternatives(draft, request.alternatives, last.task.direction)
-                sentences = details[place] if details else ()
+                sentences = _details(last.task, draft) if details and not through else ()
                 source = hops[0].direction[0]
                 yield TextTranslation(draft.text, source, None, through, others, sentences, tuple(warnings))
 
     def _with_tags(
         self, texts: Sequence[str], request: TranslationRequest, hops: tuple[Hop, ...], through: str | None
     ) -> Iterator[TextTranslation]:
-        from regard.serving.markup import read
-
         sets = request.ignore_tags, request.splitting_tags, request.non_splitting_tags
         documents = [read(text, request.markup, *sets, request.outline) for text in texts]
         segments = [segment for document in documents for segment in document.segments]
@@ -140,24 +144,26 @@ class Translator:
             notes = tuple(note for one in own for note in one.notes)
             yield TextTranslation(text, hops[0].direction[0], None, through, warnings=notes)
 
-    def segments(
-        self, segments: Sequence[Segment], pair: tuple[str, str], terms: Terminology | None
-    ) -> list[SegmentAnswer]:
-        """What becomes of segments of a document."""
-        if pair[0] == pair[1]:
-            return [SegmentAnswer() for _ in segments]
-        hops = self.models.route(*pair)
-        if terms:
-            refuse_terms(hops)
-        return self._answers(segments, hops, OutputOptions(terms=terms, scores=False))
+    def guess(self, text: str, request: DocumentRequest) -> str:
+        """The language of the beginning of a document."""
+        return self.languages(text, None, request.target).source
+
+    def segments(self, request: DocumentRequest, segments: Sequence[Segment], call: Call) -> list[SegmentAnswer]:
+        """What becomes of segments of a document; in the thread of its job."""
+        token = CALL.set(call)
+        try:
+            found = self.languages("", request.source, request.target)
+            if found.source == found.target:
+                return [SegmentAnswer() for _ in segments]
+            hops = self.route(found.source, found.target, request.terms)
+            with collect_notices():
+                options = OutputOptions(terms=request.terms, scores=False)
+                return self._answers(segments, hops, options, split=True, memory=False)
+        finally:
+            CALL.reset(token)
 
     def _answers(
-        self,
-        segments: Sequence[Segment],
-        hops: tuple[Hop, ...],
-        options: OutputOptions,
-        split: bool = True,
-        memory: bool = False,
+        self, segments: Sequence[Segment], hops: tuple[Hop, ...], options: OutputOptions, split: bool, memory: bool
     ) -> list[SegmentAnswer]:
         """By each hop in turn; the tags of a hop's translation are those that the next one places."""
         with ExitStack() as stack:
@@ -169,7 +175,7 @@ class Translator:
         return answers
 
     def _steer(
-        self, texts: Sequence[str], request: TranslationRequest, hops: tuple[Hop, ...]
+        self, texts: Sequence[str], request: TranslationRequest, hops: tuple[Hop, ...], through: str | None
     ) -> Iterator[TextTranslation]:
         """Each text as one sentence whose translation begins as it is told; through a third language its last hop."""
         options = OutputOptions(1 + request.alternatives, request.beam, guard="warn", terms=request.terms)
@@ -183,18 +189,12 @@ class Translator:
             shares = list(unit_weights(task, pairs))
             for (text, output), hypotheses, share_JI in zip(pairs, found, shares, strict=True):
                 best, others = hypotheses[0], tuple(dict.fromkeys(one.text for one in hypotheses[1:]))
-                detail = _detail(task, (text, 0), (output, 0), best, share_JI) if len(hops) == 1 else None
                 warning = best.guard.sentence if best.guard else ""
-                own = replace(detail, warning=warning) if detail else None
-                yield TextTranslation(
-                    output,
-                    hops[0].direction[0],
-                    None,
-                    hops[0].direction[1] if len(hops) > 1 else None,
-                    others,
-                    (own,) if own else (),
-                    (*([warning] if warning else []), *notices),
-                )
+                warnings = (*([warning] if warning else []), *notices)
+                details: tuple[SentenceDetail, ...] = ()
+                if not through:
+                    details = (_detail(task, (text, 0), (output, 0), best, share_JI, warning),)
+                yield TextTranslation(output, hops[0].direction[0], None, through, others, details, warnings)
 
     def task(self, hop: Hop, stack: ExitStack) -> Translation:
         """The translator of a hop, which searches in the batch of all calls."""
@@ -208,19 +208,8 @@ class Translator:
         self, hop: Hop, options: OutputOptions, stack: ExitStack, split: bool, memory: bool
     ) -> SegmentTranslator:
         CALL.get().check()
-        own = self._memory(CALL.get().key, *hop.direction) if memory and self._memory else None
+        own = self._memory(CALL.get().key, *hop.direction) if memory else None
         return SegmentTranslator(self.task(hop, stack), options, memory=own, split=split)
-
-
-def refuse_terms(hops: tuple[Hop, ...]) -> None:
-    """Raise a ServiceError (400) where two models translate: neither reads and writes both sides of a term."""
-    if len(hops) > 1:
-        (source, middle), (_, target) = (hop.direction for hop in hops)
-        raise ServiceError(400, f"terms need one model; {source} is translated into {target} through {middle}")
-
-
-def _segment(text: str) -> Segment:
-    return Segment(0, len(text), text)
 
 
 def _alternatives(draft: SegmentDraft, n: int, direction: tuple[str, str]) -> tuple[str, ...]:
@@ -243,8 +232,8 @@ def _details(task: Translation, draft: SegmentDraft) -> tuple[SentenceDetail, ..
     shares = unit_weights(task, [(one.text, one.output) for one, _ in some])
     found = []
     for (one, begin), share_JI in zip(some, shares, strict=True):
-        own = _detail(task, (one.text, one.begin), (one.output, begin), one.found[0], share_JI)
-        found.append(replace(own, warning=" ".join(one.notes)))
+        sides = (one.text, one.begin), (one.output, begin)
+        found.append(_detail(task, *sides, one.found[0], share_JI, " ".join(one.notes)))
     return tuple(found)
 
 
@@ -254,6 +243,7 @@ def _detail(
     target: tuple[str, int],
     best: Hypothesis,
     share_JI: object,
+    warning: str,
 ) -> SentenceDetail:
     """Of a sentence and its translation, each with the place where it begins."""
     import numpy as np
@@ -276,6 +266,7 @@ def _detail(
         tuple(tuple(round(share, 4) for share in row) for row in weights.tolist()),
         None if best.confidence != best.confidence else round(best.confidence, 6),
         best.unsure,
+        warning,
     )
 
 
@@ -288,5 +279,5 @@ def _after(segment: Segment, answer: SegmentAnswer) -> Segment:
 
 def _both(first: SegmentAnswer, second: SegmentAnswer) -> SegmentAnswer:
     """What became of a segment by two hops."""
-    output: SegmentTranslation | None = second.output or first.output
-    return replace(second, output=output, protected=first.protected, notes=first.notes + second.notes)
+    notes = first.notes + second.notes
+    return replace(second, output=second.output or first.output, protected=first.protected, notes=notes)

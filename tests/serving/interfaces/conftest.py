@@ -5,7 +5,7 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,10 +27,10 @@ from regard.serving.core import (
     ServiceError,
     TextTranslation,
     TranslationRequest,
-    count_characters,
 )
 from regard.system.errors import RegardError
 from tests.documents.capitals import shouted
+from tests.serving.conftest import Reply
 
 PATIENCE = 30.0
 """Seconds after which what a test waits for will not come."""
@@ -97,19 +97,12 @@ class Capitals:
             written = document.splice({number: shouted(one) for number, one in enumerate(document.segments)})
         return TextTranslation(written, source, None if request.source else 0.75, alternatives=others)
 
-    async def stream(self, request: TranslationRequest, call: Call) -> AsyncIterator[tuple[int, TextTranslation]]:
-        for number, one in enumerate(await self.translate(request, call)):
-            yield number, one
-
     def languages(self) -> list[ServedLanguage]:
         return [ServedLanguage(code, *rest, rest[1]) for code, rest in LANGUAGES.items()]
 
     async def detect(self, text: str, call: Call) -> list[LanguageGuess]:
         self.asked.append(text)
         return [LanguageGuess("en", 0.75), LanguageGuess("de", 0.125)]
-
-    async def model_answer(self, name: str, asked: Mapping[str, Any], call: Call) -> Any:
-        raise ServiceError(404, "no model does this")
 
     async def put_document(self, request: DocumentRequest, call: Call) -> JobName:
         self.asked.append(request)
@@ -138,18 +131,7 @@ class Capitals:
         return request.content.upper()
 
     def usage(self, call: Call) -> tuple[int, int | None]:
-        return sum(count_characters(one.texts) for one in self.asked if hasattr(one, "texts")), call.key.characters
-
-
-@dataclass
-class Reply:
-    status: int
-    headers: dict[str, str]
-    content: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.content)
+        return sum(sum(map(len, one.texts)) for one in self.asked if hasattr(one, "texts")), call.key.characters
 
 
 @dataclass

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from regard.inspection.folders.models import Models
 from regard.inspection.questions import answers
-from regard.library.serve.body import unless_left
+from regard.library.serve.body import StreamingLines, unless_left
 from regard.library.serve.files import OTHER, File, file_response
 from regard.library.serve.guard import API, Guard, error_body, read_object
 from regard.library.serve.worker import Worker
@@ -95,7 +93,8 @@ class Site:
         asked = await read_object(request)
         said = self.computing.stream(lambda: answers.stream_tokens(self.models, asked))
         # Before the first token, an error becomes an HTTP status instead of a line.
-        return StreamingLines(await unless_left(request, anext(said, None)), said)
+        first = await unless_left(request, anext(said, None))
+        return StreamingLines(first, said, "application/x-ndjson", _json_line, _error_line)
 
     def route_error(self, request: Request, error: Exception) -> Response:
         """Response to an unknown path or a wrong method; unknown paths answer every method alike."""
@@ -120,35 +119,12 @@ class Site:
         return found
 
 
-class StreamingLines(StreamingResponse):
-    """Streams values as JSON lines; an error becomes the last line. A disconnect ends the generator.
-
-    Args:
-        first: the first value, or none.
-        rest: those that follow.
-    """
-
-    def __init__(self, first: Mapping[str, object] | None, rest: AsyncGenerator[Mapping[str, object], None]) -> None:
-        self._first = first
-        self._rest = rest
-        super().__init__(self._lines(), media_type="application/x-ndjson")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with contextlib.aclosing(self._rest):
-            await super().__call__(scope, receive, send)
-
-    async def _lines(self) -> AsyncGenerator[bytes, None]:
-        try:
-            if self._first is not None:
-                yield _json_line(self._first)
-            async for value in self._rest:
-                yield _json_line(value)
-        except Exception as error:
-            yield _json_line({"error": error_body(error)[1]["error"]})
-
-
 def _json_line(value: Mapping[str, object]) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _error_line(error: Exception) -> bytes:
+    return _json_line({"error": error_body(error)[1]["error"]})
 
 
 def _number(request: Request, name: str, default: int) -> int:

@@ -1,16 +1,21 @@
-"""Bodies of requests within limits, and work that ends when its client leaves."""
+"""Bodies of requests within limits, those of answers, and work that ends when its client leaves."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from typing import TypeVar
 
+from pydantic_core import from_json
 from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from regard.system.errors import RegardError
 
 T = TypeVar("T")
+Values = Mapping[str, object]
 
 
 class RequestRefused(RegardError):
@@ -64,6 +69,61 @@ async def read_chunks(
             raise too_large
         claim(size)
         yield content
+
+
+def json_object(content: bytes) -> dict[str, object]:
+    """The JSON object that is a request's body.
+
+    Raises:
+        RequestRefused: it is no JSON object in UTF-8.
+    """
+    try:
+        found = from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise RequestRefused(400, f"the request is not valid JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise RequestRefused(400, "a request must be one JSON object")
+    return found
+
+
+class StreamingLines(StreamingResponse):
+    """Streams values as they are made; an error becomes the last one. A client that leaves ends the generator.
+
+    Args:
+        first: the first value, or none.
+        rest: those that follow.
+        kind: of the answer.
+        line: what is sent of a value; ``error_line``: of an error.
+        end: what is sent behind all values.
+    """
+
+    def __init__(
+        self,
+        first: Values | None,
+        rest: AsyncGenerator[Values, None],
+        kind: str,
+        line: Callable[[Values], bytes],
+        error_line: Callable[[Exception], bytes],
+        end: bytes = b"",
+    ) -> None:
+        self._rest = rest
+
+        async def lines() -> AsyncGenerator[bytes, None]:
+            try:
+                if first is not None:
+                    yield line(first)
+                async for value in rest:
+                    yield line(value)
+                if end:
+                    yield end
+            except Exception as error:
+                yield error_line(error)
+
+        super().__init__(lines(), media_type=kind)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._rest):
+            await super().__call__(scope, receive, send)
 
 
 async def unless_left(request: Request, work: Awaitable[T]) -> T:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import traceback
 
-from pydantic_core import from_json
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -18,7 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.inspection.requests import WeightsReplaced
-from regard.library.serve.body import ClientDisconnected, RequestRefused, read_chunks
+from regard.library.serve.body import ClientDisconnected, RequestRefused, json_object, read_chunks
 from regard.library.serve.worker import WorkerBusy
 from regard.system.errors import RegardError
 
@@ -53,14 +52,7 @@ async def read_object(request: Request) -> dict[str, object]:
         RequestRefused: it is too large, arrives too slowly, or is no JSON object in UTF-8.
         ClientDisconnected: the client has disconnected.
     """
-    content = b"".join([chunk async for chunk in read_chunks(request, MOST_BYTES, SLOW)])
-    try:
-        found = from_json(content, allow_inf_nan=False)
-    except ValueError as error:
-        raise RequestRefused(400, f"the request is not valid JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise RequestRefused(400, "a request must be one JSON object")
-    return found
+    return json_object(b"".join([chunk async for chunk in read_chunks(request, MOST_BYTES, SLOW)]))
 
 
 class Guard:

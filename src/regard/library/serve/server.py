@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from regard.library.serve.guard import HEADERS
@@ -275,6 +276,30 @@ def page_url(listener: socket.socket) -> str:
     return f"http://{HOST}:{listener.getsockname()[1]}/"
 
 
+def uvicorn_config(app: ASGIApp, limits: Limits, end: int) -> uvicorn.Config:
+    """How an application is served: by our connections, and without a word of uvicorn's.
+
+    Args:
+        app: that answers.
+        limits: of each connection.
+        end: seconds in which answers may end.
+    """
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http=partial(Connection, limits=limits),  # type: ignore[arg-type]
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",  # the app reports errors
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=KEPT,
+        timeout_graceful_shutdown=end,
+    )
+
+
 class Server(uvicorn.Server):
     """Serves the page until a signal arrives.
 
@@ -291,21 +316,7 @@ class Server(uvicorn.Server):
         limits: Limits = LIMITS,
     ) -> None:
         self.site, self._first = site, first
-        config = uvicorn.Config(
-            site.app(),
-            loop="asyncio",
-            http=partial(Connection, limits=limits),  # type: ignore[arg-type]
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            log_level="critical",  # the app reports errors
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            timeout_keep_alive=KEPT,
-            timeout_graceful_shutdown=0,
-        )
-        super().__init__(config)
+        super().__init__(uvicorn_config(site.app(), limits, 0))
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on these sockets.

@@ -139,7 +139,7 @@ class Operations:
         most_bytes: of a document.
     """
 
-    def __init__(self, service: Service, glossaries: Glossaries, most_bytes: int = 32 << 20) -> None:
+    def __init__(self, service: Service, glossaries: Glossaries, most_bytes: int) -> None:
         self._service, self._glossaries = service, glossaries
         self.operations: tuple[Operation[Any], ...] = (
             Operation("POST", "/v2/translate", TranslateFields, self.translate),
@@ -206,7 +206,7 @@ class Operations:
         """A document, which is translated whether the client stays or not."""
         asked.refuse_unsupported()
         name = asked.filename or asked.file.name
-        kind = kind_of_file(asked.file, name)
+        kind = kind_of_file(name)
         if asked.output_format and not name.lower().endswith(f".{asked.output_format.lower()}"):
             raise ServiceError(400, "Parameter 'output_format' must be that of the document.")
         terms = await self._terms(asked, call)
@@ -247,9 +247,9 @@ class Operations:
         targets = {code for one in found for code in one.targets}
         return sorted(one.code for one in found), sorted(targets)
 
-    async def usage(self, asked: Fields, call: Call) -> object:
+    def usage(self, asked: Fields, call: Call) -> object:
         """What a key had translated this month."""
-        count, limit = await asyncio.to_thread(self._service.usage, call)
+        count, limit = self._service.usage(call)
         return {"character_count": count, "character_limit": UNLIMITED if limit is None else limit}
 
     async def pairs(self, asked: Fields, call: Call) -> object:

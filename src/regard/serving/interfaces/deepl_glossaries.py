@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
 from regard.serving.core import Call, ServiceError
@@ -22,7 +21,7 @@ TSV = "text/tab-separated-values"
 NonEmptyText = Annotated[str, Field(min_length=1)]
 
 
-class DictionaryFields(BaseModel):
+class DictionaryFields(Fields):
     """Terms of one direction."""
 
     source_lang: NonEmptyText
@@ -56,7 +55,7 @@ class DictionaryFields(BaseModel):
         return found
 
 
-class SingleGlossaryFields(Fields, DictionaryFields):
+class SingleGlossaryFields(DictionaryFields):
     """A glossary of one direction."""
 
     name: NonEmptyText
@@ -69,24 +68,21 @@ class GlossaryFields(Fields):
     dictionaries: list[DictionaryFields] = Field(min_length=1)
 
 
-class UpdateFields(Fields):
-    """What becomes of a glossary."""
-
-    glossary_id: str
-    name: str | None = None
-    dictionaries: tuple[DictionaryFields, ...] = ()
-
-
-class GlossaryDictionaryFields(Fields, DictionaryFields):
-    """A dictionary in the place of another."""
-
-    glossary_id: str
-
-
 class IDFields(Fields):
     """Which glossary."""
 
     glossary_id: str
+
+
+class UpdateFields(IDFields):
+    """What becomes of a glossary."""
+
+    name: str | None = None
+    dictionaries: tuple[DictionaryFields, ...] = ()
+
+
+class GlossaryDictionaryFields(IDFields, DictionaryFields):
+    """A dictionary in the place of another."""
 
 
 class PairFields(IDFields):
@@ -122,76 +118,63 @@ class GlossaryOperations:
             Operation("DELETE", f"{new}{one}/dictionaries", PairFields, self.delete_dictionary, 204),
         )
 
-    async def create_single(self, asked: SingleGlossaryFields, call: Call) -> object:
+    def create_single(self, asked: SingleGlossaryFields, call: Call) -> object:
         """A new glossary of one direction."""
-        return _described_single(await asyncio.to_thread(self._create, asked.name, [asked], call))
+        return _described_single(self._glossaries.create(call.key, asked.name, {asked.direction: asked.terms()}))
 
-    async def create(self, asked: GlossaryFields, call: Call) -> object:
+    def create(self, asked: GlossaryFields, call: Call) -> object:
         """A new glossary."""
-        return _described(await asyncio.to_thread(self._create, asked.name, asked.dictionaries, call))
+        terms = {one.direction: one.terms() for one in asked.dictionaries}
+        return _described(self._glossaries.create(call.key, asked.name, terms))
 
-    def _create(self, name: str, dictionaries: Iterable[DictionaryFields], call: Call) -> Glossary:
-        return self._glossaries.create(call.key, name, {one.direction: one.terms() for one in dictionaries})
-
-    async def all_single(self, asked: Fields, call: Call) -> object:
+    def all_single(self, asked: Fields, call: Call) -> object:
         """Those of one direction."""
-        found = await asyncio.to_thread(self._glossaries.all, call.key)
+        found = self._glossaries.all(call.key)
         return {"glossaries": [_described_single(one) for one in found if len(one.dictionaries) == 1]}
 
-    async def all(self, asked: Fields, call: Call) -> object:
+    def all(self, asked: Fields, call: Call) -> object:
         """All of a key."""
-        return {"glossaries": [_described(one) for one in await asyncio.to_thread(self._glossaries.all, call.key)]}
+        return {"glossaries": [_described(one) for one in self._glossaries.all(call.key)]}
 
-    async def get_single(self, asked: IDFields, call: Call) -> object:
+    def get_single(self, asked: IDFields, call: Call) -> object:
         """One of one direction."""
-        return _described_single(await asyncio.to_thread(self._glossaries.get, call.key, asked.glossary_id))
+        return _described_single(self._glossaries.get(call.key, asked.glossary_id))
 
-    async def get(self, asked: IDFields, call: Call) -> object:
+    def get(self, asked: IDFields, call: Call) -> object:
         """One."""
-        return _described(await asyncio.to_thread(self._glossaries.get, call.key, asked.glossary_id))
+        return _described(self._glossaries.get(call.key, asked.glossary_id))
 
-    async def delete(self, asked: IDFields, call: Call) -> object:
+    def delete(self, asked: IDFields, call: Call) -> None:
         """Delete one."""
-        await asyncio.to_thread(self._glossaries.delete, call.key, asked.glossary_id)
-        return None
+        self._glossaries.delete(call.key, asked.glossary_id)
 
-    async def entries_single(self, asked: IDFields, call: Call) -> object:
+    def entries_single(self, asked: IDFields, call: Call) -> object:
         """The terms of one of one direction."""
-        only = _only(await asyncio.to_thread(self._glossaries.get, call.key, asked.glossary_id))
-        return Response(await self._tsv(asked.glossary_id, only.source, only.target, call), media_type=TSV)
+        only = _only(self._glossaries.get(call.key, asked.glossary_id))
+        return Response(self._tsv(asked.glossary_id, only.source, only.target, call), media_type=TSV)
 
-    async def entries(self, asked: PairFields, call: Call) -> object:
+    def entries(self, asked: PairFields, call: Call) -> object:
         """The terms of one direction."""
         languages = {"source_lang": asked.source_lang, "target_lang": asked.target_lang}
-        entries = await self._tsv(asked.glossary_id, asked.source_lang, asked.target_lang, call)
+        entries = self._tsv(asked.glossary_id, asked.source_lang, asked.target_lang, call)
         return {"dictionaries": [{**languages, "entries": entries, "entries_format": "tsv"}]}
 
-    async def _tsv(self, id: str, source: str, target: str, call: Call) -> str:
-        found = await asyncio.to_thread(self._glossaries.entries, call.key, id, source, target)
+    def _tsv(self, id: str, source: str, target: str, call: Call) -> str:
+        found = self._glossaries.entries(call.key, id, source, target)
         return "\n".join(f"{one}\t{other}" for one, other in found.items())
 
-    async def change(self, asked: UpdateFields, call: Call) -> object:
+    def change(self, asked: UpdateFields, call: Call) -> object:
         """Name a glossary anew, and merge terms into it."""
+        terms = {one.direction: one.terms() for one in asked.dictionaries}
+        return _described(self._glossaries.merge(call.key, asked.glossary_id, terms, asked.name))
 
-        def change() -> Glossary:
-            terms = {one.direction: one.terms() for one in asked.dictionaries}
-            return self._glossaries.merge(call.key, asked.glossary_id, terms, asked.name)
-
-        return _described(await asyncio.to_thread(change))
-
-    async def replace(self, asked: GlossaryDictionaryFields, call: Call) -> object:
+    def replace(self, asked: GlossaryDictionaryFields, call: Call) -> object:
         """Give a glossary a dictionary."""
+        return _counted(self._glossaries.replace(call.key, asked.glossary_id, *asked.direction, asked.terms()))
 
-        def replace() -> Dictionary:
-            return self._glossaries.replace(call.key, asked.glossary_id, *asked.direction, asked.terms())
-
-        return _counted(await asyncio.to_thread(replace))
-
-    async def delete_dictionary(self, asked: PairFields, call: Call) -> object:
+    def delete_dictionary(self, asked: PairFields, call: Call) -> None:
         """Delete a dictionary of a glossary."""
-        languages = asked.source_lang, asked.target_lang
-        await asyncio.to_thread(self._glossaries.delete_dictionary, call.key, asked.glossary_id, *languages)
-        return None
+        self._glossaries.delete_dictionary(call.key, asked.glossary_id, asked.source_lang, asked.target_lang)
 
 
 def _rows(lines: Iterable[str]) -> Iterable[list[str]]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import iscoroutinefunction
 from pathlib import PurePath
 from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import parse_qsl, quote
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, InstanceOf, ValidationError, WithJsonSchema
+from pydantic import BaseModel, InstanceOf, ValidationError, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import ErrorDetails, from_json, to_json
+from pydantic_core import ErrorDetails, to_json
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers, UploadFile
 from starlette.exceptions import HTTPException
@@ -24,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from regard.documents.kinds import kind_of
-from regard.library.serve.body import ClientDisconnected, RequestRefused, read_chunks, unless_left
+from regard.library.serve.body import ClientDisconnected, RequestRefused, json_object, read_chunks, unless_left
 from regard.serving.core import Call, CallEnded, Service, ServiceError, describe_fault
 from regard.system.errors import RegardError
 
@@ -54,8 +56,6 @@ CLOSED = 499
 class Fields(BaseModel):
     """What an operation reads of a request: query, body, headers, path; unknown fields are ignored."""
 
-    model_config = ConfigDict(extra="ignore")
-
 
 @dataclass(frozen=True)
 class FormFile:
@@ -81,7 +81,8 @@ class Operation(Generic[F]):
         method: ``GET``, ``POST`` …
         path: as Starlette writes it, ``/v2/document/{document_id}``; its parts are fields.
         fields: what is read of a request.
-        answer: what is sent as JSON, or a response, of these fields and the call.
+        answer: what is sent as JSON, or a response, of these fields and the call; if it is not ``async``, it may wait
+            for the disk, and runs in a thread.
         status: of an answer that is no response.
         admits: whether the client is admitted; else its call has no key.
         most_bytes: of a request.
@@ -90,7 +91,7 @@ class Operation(Generic[F]):
     method: str
     path: str
     fields: type[F]
-    answer: Callable[[F, Call], Awaitable[object]]
+    answer: Callable[[F, Call], object]
     status: int = 200
     admits: bool = True
     most_bytes: int = MOST_BYTES
@@ -101,14 +102,14 @@ class Interface:
     """Operations with one shape of errors; every exception of theirs becomes such an answer.
 
     Args:
-        error: the body of an error, of its status and its sentence.
+        error: the body of an error, of its status and its sentence; default: the sentence alone.
         secrets: fields that a key may be in, beside the header ``Authorization``.
         statuses: of errors, where the interface has another than the service.
         missing: the sentence about a field that a request lacks.
         prefixes: of paths that are its own, also where there is no operation.
     """
 
-    error: Callable[[int, str], object]
+    error: Callable[[int, str], object] = lambda _, sentence: {"error": sentence}
     secrets: Sequence[str] = ("api_key",)
     statuses: Mapping[int, int] = field(default_factory=dict)
     missing: str = "the request lacks {}"
@@ -141,6 +142,10 @@ class Interface:
         return json_response(self.error(status, sentence), status, headers)
 
     def _endpoint(self, service: Service, operation: Operation[Any]) -> Callable[[Request], Awaitable[Response]]:
+        answers: Any = operation.answer
+        if not iscoroutinefunction(answers):
+            answers = partial(asyncio.to_thread, answers)
+
         async def respond(request: Request) -> Response:
             call = None
             try:
@@ -150,7 +155,7 @@ class Interface:
                 secret = secret_of(request.headers, found, self.secrets) if operation.admits else None
                 call = service.admit(secret, client) if operation.admits else Call(client=client)
                 asked = self._validate(operation.fields, found)
-                answer = await unless_left(request, operation.answer(asked, call))
+                answer = await unless_left(request, answers(asked, call))
                 response = answer if isinstance(answer, Response) else json_response(answer, operation.status)
                 response.headers.setdefault(TRACE, uuid4().hex)
                 return response
@@ -234,13 +239,13 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
     return Response(None if status == 204 else to_json(content), status, found, "application/json")
 
 
-def kind_of_file(file: FormFile, name: str = "") -> str:
+def kind_of_file(name: str) -> str:
     """The kind of a document, by the ending of its name.
 
     Raises:
         ServiceError: it is none that is translated (400).
     """
-    path = PurePath(name or file.name)
+    path = PurePath(name)
     kind = "text" if path.suffix.lower() == ".txt" else kind_of(path)
     if kind is None:
         raise ServiceError(400, f"file format not supported: {path.suffix[:20]!r}")
@@ -303,13 +308,7 @@ def _parse(kind: str, content: bytes) -> dict[str, object]:
         return {}
     if kind and kind != "application/json" and not kind.endswith("+json"):
         raise RequestRefused(415, "a request must be JSON or a form")
-    try:
-        found = from_json(content, allow_inf_nan=False)
-    except ValueError as error:
-        raise RequestRefused(400, f"the request is not valid JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise RequestRefused(400, "a request must be one JSON object")
-    return found
+    return json_object(content)
 
 
 def _form(content: bytes) -> dict[str, object]:

@@ -11,7 +11,15 @@ from pydantic import BeforeValidator, Field
 from starlette.routing import Route
 
 from regard.documents.kinds import ENDINGS
-from regard.serving.core import Call, DocumentRequest, JobName, Service, ServiceError, TranslationRequest
+from regard.serving.core import (
+    Call,
+    DocumentRequest,
+    JobName,
+    Service,
+    ServiceError,
+    TextTranslation,
+    TranslationRequest,
+)
 from regard.serving.interfaces.interface import BaseURL, Fields, File, Interface, Operation, attachment, kind_of_file
 from regard.serving.markup import markup_of
 from regard.system.errors import RegardError
@@ -25,20 +33,17 @@ PATIENCE = 2400.0
 """Seconds that a client waits for a document at most, as long as LibreTranslate lets it."""
 PAUSES = (0.05, 1.0)
 """Seconds between two looks whether a document is done: the first, and the longest."""
-INTERFACE = Interface(
-    lambda status, sentence: {"error": sentence},
-    statuses={401: 400, 456: 403},
-    missing="Invalid request: missing {} parameter",
-)
-Code = Annotated[str, Field(min_length=1)]
+INTERFACE = Interface(statuses={401: 400, 456: 403}, missing="Invalid request: missing {} parameter")
+NonEmptyText = Annotated[str, Field(min_length=1)]
+Texts = NonEmptyText | Annotated[list[str], Field(min_length=1)]
 
 
 class TranslateFields(Fields):
     """A text, or several."""
 
-    q: Annotated[str, Field(min_length=1)] | Annotated[list[str], Field(min_length=1)]
-    source: Code
-    target: Code
+    q: Texts
+    source: NonEmptyText
+    target: NonEmptyText
     format: Annotated[Literal["text", "html"], BeforeValidator(lambda given: given or "text")] = "text"
     alternatives: Annotated[int, Field(ge=0), BeforeValidator(lambda given: given or 0)] = 0
 
@@ -46,15 +51,15 @@ class TranslateFields(Fields):
 class DetectFields(Fields):
     """A text, or several of one language."""
 
-    q: Annotated[str, Field(min_length=1)] | Annotated[list[str], Field(min_length=1)]
+    q: Texts
 
 
 class FileFields(Fields):
     """A document."""
 
     file: File
-    source: Code
-    target: Code
+    source: NonEmptyText
+    target: NonEmptyText
     base_url: BaseURL
 
 
@@ -74,9 +79,7 @@ class Operations:
         most_characters: of a text; -1: any.
     """
 
-    def __init__(
-        self, service: Service, key_needed: bool = False, most_bytes: int = 32 << 20, most_characters: int = -1
-    ) -> None:
+    def __init__(self, service: Service, key_needed: bool, most_bytes: int, most_characters: int) -> None:
         self._service, self._key_needed, self._most_characters = service, key_needed, most_characters
         self.operations: tuple[Operation[Any], ...] = (
             Operation("POST", "/translate", TranslateFields, self.translate),
@@ -103,16 +106,13 @@ class Operations:
             asked.format if asked.format == "html" or alternatives else markup_of(texts),
             alternatives=alternatives,
         )
-        found = dict(zip(given, await self._service.translate(request, call), strict=True)) if given else {}
-        written = [found[number].text if number in found else text for number, text in enumerate(texts)]
-        answer: dict[str, list[object]] = {"translatedText": [*written]}
+        some = dict(zip(given, await self._service.translate(request, call), strict=True)) if given else {}
+        found = [some.get(number) or TextTranslation(text, NO_LANGUAGE) for number, text in enumerate(texts)]
+        answer: dict[str, list[object]] = {"translatedText": [one.text for one in found]}
         if auto:
-            answer["detectedLanguage"] = [
-                _guess(found[n].source, found[n].guessed or 0.0) if n in found else _guess(NO_LANGUAGE, 0.0)
-                for n in range(len(texts))
-            ]
+            answer["detectedLanguage"] = [_guess(one.source, one.guessed or 0.0) for one in found]
         if asked.alternatives:
-            answer["alternatives"] = [list(found[n].alternatives) if n in found else [] for n in range(len(texts))]
+            answer["alternatives"] = [list(one.alternatives) for one in found]
         return answer if isinstance(asked.q, list) else {name: values[0] for name, values in answer.items()}
 
     async def detect(self, asked: DetectFields, call: Call) -> object:
@@ -125,7 +125,7 @@ class Operations:
     async def translate_file(self, asked: FileFields, call: Call) -> object:
         """A document; its translation is offered at an address that only this client knows."""
         file, source = asked.file, None if asked.source == AUTO else asked.source
-        request = DocumentRequest(file.name, file.content, asked.target, source, kind_of_file(file))
+        request = DocumentRequest(file.name, file.content, asked.target, source, kind_of_file(file.name))
         job = await self._service.put_document(request, call)
         call.deadline, pause = time.monotonic() + PATIENCE, PAUSES[0]
         while (state := await self._service.job(job, call)).status not in ("done", "error"):

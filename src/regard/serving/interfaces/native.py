@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from dataclasses import asdict, fields
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import from_json, to_json
-from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
 
 from regard import __version__
 from regard.documents.kinds import ENDINGS
-from regard.serving.answers import MOST_OF_SENTENCE, MOST_TEXTS, GenerateRequest, Text
+from regard.library.serve.body import StreamingLines
+from regard.serving.answers import MOST_OF_SENTENCE, MOST_TEXTS, GenerateRequest, LimitedText
 from regard.serving.core import Call, DocumentRequest, JobName, ServiceError, TextTranslation, TranslationRequest
 from regard.serving.interfaces.interface import Fields, File, Interface, Operation, attachment, kind_of_file
 from regard.serving.service import TranslationService
@@ -25,7 +22,7 @@ from regard.system.errors import RegardError
 from regard.tasks.text.terms import Terminology
 from regard.text.terms import TermList
 
-INTERFACE = Interface(lambda status, sentence: {"error": sentence}, prefixes=("/v1/",))
+INTERFACE = Interface(prefixes=("/v1/",))
 MOST_TERMS = 500
 DONE = b"data: [DONE]\n\n"
 """The last event of a stream."""
@@ -48,7 +45,6 @@ def _terms(given: object) -> object:
         raise ValueError("expected a list of terms in JSON") from None
 
 
-Line = Annotated[str, Text]
 Terms = Annotated[list[TermFields], Field(max_length=MOST_TERMS), BeforeValidator(_terms)]
 
 
@@ -81,13 +77,13 @@ class DirectionFields(Fields):
 class MemoryFields(DirectionFields):
     """Texts with their translations, to be remembered."""
 
-    pairs: list[tuple[Line, Line]] = Field(min_length=1, max_length=1000)
+    pairs: list[tuple[LimitedText, LimitedText]] = Field(min_length=1, max_length=1000)
 
 
 class DetectFields(Fields):
     """A text whose language is asked for."""
 
-    text: str = Text
+    text: LimitedText
 
 
 class DocumentFields(Fields):
@@ -124,19 +120,16 @@ class NativeInterface:
 
     def __init__(self, service: TranslationService, attention: str | None, most_bytes: int) -> None:
         self._service, self._attention, self._most_bytes = service, attention, most_bytes
-
-    def operations(self) -> list[Operation[Any]]:
-        """Of each path."""
         job = "/v1/documents/{id}"
-        return [
+        self.operations: tuple[Operation[Any], ...] = (
             Operation("GET", "/v1/settings", Fields, self.settings, admits=False),
             Operation("GET", "/v1/languages", Fields, self.languages, admits=False),
             Operation("GET", "/v1/models", Fields, self.models),
             Operation("POST", "/v1/detect", DetectFields, self.detect),
             Operation("POST", "/v1/translate", TranslateFields, self.translate),
             Operation("POST", "/v1/generate", AnyFields, self.generate),
-            *(Operation("POST", f"/v1/{name}", AnyFields, self.answer(name)) for name in self._service.answers.kinds),
-            Operation("POST", "/v1/documents", DocumentFields, self.put_document, most_bytes=self._most_bytes),
+            *(Operation("POST", f"/v1/{name}", AnyFields, self.answer(name)) for name in service.answers.kinds),
+            Operation("POST", "/v1/documents", DocumentFields, self.put_document, most_bytes=most_bytes),
             Operation("GET", job, JobFields, self.job),
             Operation("GET", f"{job}/result", JobFields, self.document),
             Operation("DELETE", job, JobFields, self.delete_document, status=204),
@@ -144,11 +137,7 @@ class NativeInterface:
             Operation("POST", "/v1/memory", MemoryFields, self.remember),
             Operation("DELETE", "/v1/memory", DirectionFields, self.forget, status=204),
             Operation("GET", "/v1/usage", Fields, self.usage),
-        ]
-
-    def routes(self) -> list[Route]:
-        """Of all operations."""
-        return INTERFACE.routes(self._service, self.operations())
+        )
 
     async def settings(self, asked: Fields, call: Call) -> object:
         """What a client should know before it asks."""
@@ -233,7 +222,7 @@ class NativeInterface:
 
     async def put_document(self, asked: DocumentFields, call: Call) -> object:
         """Take a document."""
-        kind = asked.format or kind_of_file(asked.file)
+        kind = asked.format or kind_of_file(asked.file.name)
         request = DocumentRequest(
             asked.file.name, asked.file.content, asked.target, asked.source, kind, _terminology(asked.terms)
         )
@@ -249,73 +238,47 @@ class NativeInterface:
         content = await self._service.document(name, call)
         return attachment((await self._service.job(name, call)).name, content)
 
-    async def delete_document(self, asked: JobFields, call: Call) -> object:
+    async def delete_document(self, asked: JobFields, call: Call) -> None:
         """Forget a document."""
         await self._service.delete_document(JobName(asked.id, asked.document_secret), call)
-        return None
 
-    async def memory(self, asked: DirectionFields, call: Call) -> object:
+    def memory(self, asked: DirectionFields, call: Call) -> object:
         """How many texts the client's translation memory has."""
-        memory = self._service.memory(asked.source, asked.target, call)
-        return {"texts": await asyncio.to_thread(memory.count)}
+        return {"texts": self._service.memory(asked.source, asked.target, call).count()}
 
-    async def remember(self, asked: MemoryFields, call: Call) -> object:
+    def remember(self, asked: MemoryFields, call: Call) -> object:
         """Remember translations; a request with ``memory`` takes those of the same texts and sentences."""
         memory = self._service.memory(asked.source, asked.target, call)
-        await asyncio.to_thread(memory.add, asked.pairs)
-        return {"texts": await asyncio.to_thread(memory.count)}
+        memory.add(asked.pairs)
+        return {"texts": memory.count()}
 
-    async def forget(self, asked: DirectionFields, call: Call) -> object:
+    def forget(self, asked: DirectionFields, call: Call) -> None:
         """Forget the translation memory of a direction."""
-        await asyncio.to_thread(self._service.memory(asked.source, asked.target, call).delete)
-        return None
+        self._service.memory(asked.source, asked.target, call).delete()
 
-    async def usage(self, asked: Fields, call: Call) -> object:
+    def usage(self, asked: Fields, call: Call) -> object:
         """Characters of this month."""
-        characters, limit = await asyncio.to_thread(self._service.usage, call)
+        characters, limit = self._service.usage(call)
         return {"characters": characters, "limit": limit}
 
 
-class EventStream(StreamingResponse):
-    """Events as they are made; an error is the last one. A client that leaves ends the generator.
-
-    Args:
-        first: the first, or none.
-        rest: those that follow.
-    """
-
-    def __init__(self, first: Mapping[str, object] | None, rest: AsyncGenerator[Mapping[str, object], None]) -> None:
-        self._first, self._rest = first, rest
-        super().__init__(self._lines(), media_type="text/event-stream")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with contextlib.aclosing(self._rest):
-            await super().__call__(scope, receive, send)
-
-    async def _lines(self) -> AsyncIterator[bytes]:
-        try:
-            if self._first is not None:
-                yield _event(self._first)
-            async for one in self._rest:
-                yield _event(one)
-            yield DONE
-        except Exception as error:
-            yield b"data: " + bytes(INTERFACE.error_response(error).body) + b"\n\n"
-
-
-async def _events(values: AsyncGenerator[Mapping[str, object], None]) -> EventStream:
+async def _events(values: AsyncGenerator[Mapping[str, object], None]) -> StreamingLines:
     """A stream; before its first event an error is a status of HTTP."""
-    return EventStream(await anext(values, None), values)
+    return StreamingLines(await anext(values, None), values, "text/event-stream", _event, _error_event, DONE)
 
 
 def translation_values(one: TextTranslation) -> dict[str, object]:
     """A translation as plain values; what nobody asked for is left out."""
-    values = {field.name: getattr(one, field.name) for field in fields(one)}  # what is inside becomes JSON by itself
-    return {name: value for name, value in values.items() if value is not None and (value or name != "sentences")}
+    values = vars(one).items()  # what is inside becomes JSON by itself
+    return {name: value for name, value in values if value is not None and (value or name != "sentences")}
 
 
 def _event(value: Mapping[str, object]) -> bytes:
     return b"data: " + to_json(value) + b"\n\n"
+
+
+def _error_event(error: Exception) -> bytes:
+    return b"data: " + bytes(INTERFACE.error_response(error).body) + b"\n\n"
 
 
 def _terminology(terms: list[TermFields]) -> Terminology | None:

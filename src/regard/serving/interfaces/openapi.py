@@ -37,10 +37,7 @@ def describe(operations: Sequence[Operation[Any]], kinds: Mapping[str, tuple[typ
         "openapi": "3.1.0",
         "info": {"title": "Regard", "version": __version__, "summary": "Models behind HTTP: translation and the rest."},
         "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
     }
 
 

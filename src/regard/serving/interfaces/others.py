@@ -40,7 +40,7 @@ GOOGLE = Interface(_google_error, ("key", "access_token"), {401: 403, 456: 403},
 DEEPLX = Interface(
     lambda status, sentence: {"code": status, "message": sentence}, ("token",), {456: 429}, prefixes=("/deeplx",)
 )
-EXTENSIONS = Interface(lambda status, sentence: {"error": sentence}, ("token", "api_key"), prefixes=("/imme", "/kiss"))
+EXTENSIONS = Interface(secrets=("token", "api_key"), prefixes=("/imme", "/kiss"))
 INTERFACES = (GOOGLE, DEEPLX, EXTENSIONS)
 """That of Google, that of DeepLX, and that of extensions of browsers."""
 Texts = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]

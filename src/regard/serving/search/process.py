@@ -27,11 +27,11 @@ from weakref import WeakKeyDictionary, finalize
 from regard.serving.core import Call, CallEnded, ServiceError
 from regard.serving.search import worker
 from regard.serving.search.request import (
+    FOUND,
     ErrorValues,
     Found,
     SearchCounts,
     SearchRequest,
-    found_of,
     search_in_calls,
     to_line,
     values_of,
@@ -137,7 +137,7 @@ class SearchProcess:
         with call.watch(partial(self._leave, number)):
             left = call.deadline - time.monotonic() + LATE
             try:
-                return found_of(answer.result(min(left, threading.TIMEOUT_MAX)))
+                return FOUND.validate_python(answer.result(min(left, threading.TIMEOUT_MAX)))
             except TimeoutError:
                 self._leave(number)
                 raise ServiceError(504, "the answer took longer than its time limit") from None

@@ -33,10 +33,6 @@ def _plain(array: NDArray[Any]) -> object:
     return array.tobytes().hex() if array.dtype == np.bool_ else array.tolist()
 
 
-def _ids(given: object) -> Ids:
-    return np.array(given, np.int64)
-
-
 @lru_cache(maxsize=16)
 def _letters(begin_V: str, end_V: str) -> Letters:
     """Those of a model, the same for all its requests."""
@@ -44,13 +40,9 @@ def _letters(begin_V: str, end_V: str) -> Letters:
 
 
 @lru_cache(maxsize=256)
-def _known_decoding(given: bytes) -> Decoding:
-    return Decoding.model_validate_json(given)
-
-
-def _decoding(given: object) -> Decoding:
+def _decoding(given: bytes) -> Decoding:
     """The section of what became of it in JSON, checked once."""
-    return _known_decoding(to_json(given))
+    return Decoding.model_validate_json(given)
 
 
 @dataclass(frozen=True)
@@ -61,8 +53,8 @@ class SearchRequest:
         terms: of each sentence, and the ``letters`` of all of them.
     """
 
-    sources: Sequence[Annotated[Ids, PlainValidator(_ids)]]
-    decoding: Annotated[Decoding, PlainValidator(_decoding)]
+    sources: Sequence[Annotated[Ids, PlainValidator(lambda given: np.array(given, np.int64))]]
+    decoding: Annotated[Decoding, PlainValidator(lambda given: _decoding(to_json(given)))]
     symbols: Symbols
     nbest: int = 1
     prefixes: Sequence[Sequence[int]] | None = None
@@ -158,18 +150,8 @@ def to_line(values: Sequence[object]) -> bytes:
 
 def values_of(line: bytes) -> list[Any]:
     """The values of a line."""
-    values: list[Any] = from_json(line)
-    return values
+    return from_json(line)
 
 
-def request_of(value: object) -> SearchRequest:
-    """The request that a line has."""
-    return _REQUEST.validate_python(value)
-
-
-def found_of(value: object) -> Found:
-    """The outputs that a line has."""
-    return _FOUND.validate_python(value)
-
-
-_REQUEST, _FOUND = TypeAdapter(SearchRequest), TypeAdapter(Found)
+REQUEST, FOUND = TypeAdapter(SearchRequest), TypeAdapter(Found)
+"""Make a request, and outputs, of what a line has."""

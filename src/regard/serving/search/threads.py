@@ -16,9 +16,9 @@ import threading
 import time
 from bisect import insort
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,36 +53,52 @@ class _Kind:
     short: bool
 
 
-@dataclass(eq=False)
 class _Group:
     """The sentences of one search of a call.
 
     Args:
         call: whose they are.
-        kind: what they have in common.
         step: the model.
+        asked: the sentences, and how to search for them.
+
+    Attributes:
+        kind: what they have in common.
         given: of each sentence, what a scheduler is told.
         costs: what each takes of the budget.
+        order: those that wait, the longest first; ``cost``: of all of them.
+        due: when it comes among its client's.
+        alone: whether each is searched for by itself.
     """
 
-    call: Call
-    kind: _Kind
-    step: Any
-    given: Sequence[dict[str, Any]]
-    costs: Sequence[int]
-    order: deque[int] = field(init=False)
-    cost: int = field(init=False)
-    left: int = field(init=False)
-    due: float = field(init=False)
-    found: Found = field(init=False)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    future: Future[Found] = field(default_factory=Future)
-    alone: bool = False
-
-    def __post_init__(self) -> None:
-        self.order = deque(sorted(range(len(self.given)), key=lambda place: -self.costs[place]))
-        self.found, self.cost, self.left = [[] for _ in self.given], sum(self.costs), len(self.given)
-        self.due = time.monotonic() + self.cost / PACE
+    def __init__(self, call: Call, step: Any, asked: SearchRequest) -> None:
+        sources, decoding, letters = asked.sources, asked.decoding, asked.letters
+        begins, terms = asked.prefixes or [asked.symbols.prefix] * len(sources), asked.terms or [None] * len(sources)
+        self.call, self.step, self.alone = call, step, False
+        self.kind = _Kind(
+            id(getattr(step, "engine", step)),
+            decoding,
+            replace(asked.symbols, prefix=()),
+            asked.scores or decoding.beam > 1,
+            id(letters),
+            any(asked.forbidden or ()),
+            sum(map(len, sources)) <= SHORT,
+        )
+        self.given: list[dict[str, Any]] = [
+            {
+                "source": source,
+                "nbest": asked.nbest,
+                "prefix": tuple(begins[place]),
+                "terms": Terms(own, letters) if (own := terms[place]) and letters else None,
+                "forbidden": asked.forbidden[place] if asked.forbidden else (),
+                "draft": asked.drafts[place] if asked.drafts else (),
+            }
+            for place, source in enumerate(sources)
+        ]
+        self.costs = [decoding.beam * len(source) for source in sources]
+        self.order = deque(sorted(range(len(sources)), key=lambda place: -self.costs[place]))
+        self.cost, self.due = sum(self.costs), time.monotonic() + sum(self.costs) / PACE
+        self.future: Future[Found] = Future()
+        self._lock, self._found, self._left = threading.Lock(), [list[Hypothesis]() for _ in sources], len(sources)
 
     @property
     def over(self) -> bool:
@@ -96,7 +112,7 @@ class _Group:
 
     def fail(self, error: BaseException) -> None:
         """End with an error."""
-        with self.lock:
+        with self._lock:
             if not self.future.done():
                 self.future.set_exception(error)
 
@@ -113,36 +129,10 @@ class _Group:
 
     def put(self, place: int, found: list[Hypothesis]) -> None:
         """Note what was found of a sentence."""
-        with self.lock:
-            self.found[place], self.left = found, self.left - 1
-            if not self.left and not self.future.done():
-                self.future.set_result(self.found)
-
-
-def _group(call: Call, step: Any, asked: SearchRequest) -> _Group:
-    sources, decoding, letters = asked.sources, asked.decoding, asked.letters
-    begins, terms = asked.prefixes or [asked.symbols.prefix] * len(sources), asked.terms or [None] * len(sources)
-    kind = _Kind(
-        id(getattr(step, "engine", step)),
-        decoding,
-        replace(asked.symbols, prefix=()),
-        asked.scores or decoding.beam > 1,
-        id(letters),
-        any(asked.forbidden or ()),
-        sum(map(len, sources)) <= SHORT,
-    )
-    each = [
-        {
-            "source": source,
-            "nbest": asked.nbest,
-            "prefix": tuple(begins[place]),
-            "terms": Terms(own, letters) if (own := terms[place]) and letters else None,
-            "forbidden": asked.forbidden[place] if asked.forbidden else (),
-            "draft": asked.drafts[place] if asked.drafts else (),
-        }
-        for place, source in enumerate(sources)
-    ]
-    return _Group(call, kind, step, each, [decoding.beam * len(source) for source in sources])
+        with self._lock:
+            self._found[place], self._left = found, self._left - 1
+            if not self._left and not self.future.done():
+                self.future.set_result(self._found)
 
 
 class _Waiting:
@@ -165,12 +155,11 @@ class _Waiting:
     def forget(self) -> None:
         """Leave out those that are over."""
         for client, groups in list(self._clients.items()):
-            if any(group.over for group in groups):
-                left = deque(group for group in groups if not group.future.done())
-                if left:
-                    self._clients[client] = left
-                else:
-                    del self._clients[client]
+            left = deque(group for group in groups if not group.over)
+            if left:
+                self._clients[client] = left
+            else:
+                del self._clients[client]
 
     @property
     def cost(self) -> int:
@@ -274,7 +263,7 @@ class SearchThreads:
 
         Its errors: a CallEnded, where the client has left; a ServiceError, where its time is over.
         """
-        group = _group(call, step, asked)
+        group = _Group(call, step, asked)
         with self._changed:
             if self._ended:
                 raise ServiceError(503, "the server is ending")
@@ -306,7 +295,10 @@ class SearchThreads:
             with self._changed:
                 self._changed.wait_for(lambda: self._ended or batches or self._waiting)
                 if self._ended:
-                    self._fail(batches, ServiceError(503, "the server is ending"))
+                    running = [group for batch in batches.values() for group, _ in batch.sentences.values()]
+                    waiting = [group for one in self._waiting.values() for group in one.groups()]
+                    for group in (*running, *waiting):
+                        group.fail(ServiceError(503, "the server is ending"))
                     return
                 self._fill(batches)
             if batches:
@@ -372,11 +364,3 @@ class SearchThreads:
                 if group not in list(waiting.groups()):
                     waiting.add(group)
             self._changed.notify_all()
-
-    def _fail(self, batches: dict[_Kind, _Batch], error: ServiceError) -> None:
-        for batch in batches.values():
-            for group, _ in batch.sentences.values():
-                group.fail(error)
-        for waiting in self._waiting.values():
-            for group in waiting.groups():
-                group.fail(error)

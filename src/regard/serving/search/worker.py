@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 from regard.engine.weights import SharedWeights
 from regard.serving.core import Call, CallEnded, ServiceError, describe_fault
-from regard.serving.search.request import ErrorValues, Found, request_of, to_line, values_of
+from regard.serving.search.request import REQUEST, ErrorValues, Found, to_line, values_of
 from regard.serving.search.threads import SearchThreads
 from regard.system import kernels
 from regard.system.errors import RegardError
@@ -98,7 +98,7 @@ class Worker:
         try:
             if opened.exception():
                 raise ServiceError(503, "the model cannot be opened now; ask again in 2 s", 2)
-            found = self._searching.put(call, opened.result()[0], request_of(asked))
+            found = self._searching.put(call, opened.result()[0], REQUEST.validate_python(asked))
             found.add_done_callback(partial(self._tell, number))
         except Exception as error:
             self._answer(number, error)

@@ -41,7 +41,7 @@ class Store:
 
     def memory(self, owner: Key, source: str, target: str) -> ClientMemory:
         """The translation memory of a key and two languages, regardless of region and script."""
-        return ClientMemory(self.database, owner.id, primary(source), primary(target))
+        return ClientMemory(self.database, (owner.id, primary(source), primary(target)))
 
     def close(self) -> None:
         """Write what was counted; nothing can be asked afterwards."""

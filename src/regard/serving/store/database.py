@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from queue import Empty, LifoQueue
+from typing import Any
 
 from regard.serving.core import ServiceError
 from regard.system import disk
@@ -108,25 +109,21 @@ class Database:
         except sqlite3.DatabaseError:
             raise RegardError("is damaged, or no database; move it away, or restore a copy", str(path)) from None
 
-    @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> AbstractContextManager[sqlite3.Connection]:
         """What it holds at one moment.
 
         Raises:
             ServiceError: 503 it is busy, closed or gone, 507 the disk is full, 500 it is damaged.
         """
-        with self._transaction("BEGIN") as connection:
-            yield connection
+        return self._transaction("BEGIN")
 
-    @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
+    def write(self) -> AbstractContextManager[sqlite3.Connection]:
         """Changes, all of them or none; no other writes meanwhile.
 
         Raises:
             ServiceError: as :meth:`read`.
         """
-        with self._transaction("BEGIN IMMEDIATE") as connection:
-            yield connection
+        return self._transaction("BEGIN IMMEDIATE")
 
     def refuse_gone(self) -> None:
         """Raise a ServiceError (503) where it is closed, or another file or none has its path: all would be lost."""
@@ -169,7 +166,9 @@ class Database:
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self._free.put(connection)
+                if not self._open:
+                    self.close()
         except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
             raise
         except sqlite3.DatabaseError as error:
@@ -187,11 +186,6 @@ class Database:
                 raise ServiceError(503, "the database is busy", 1) from None
             return self._connect()
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        self._free.put(connection)
-        if not self._open:
-            self.close()
-
     def _connect(self) -> sqlite3.Connection:
         where = ":memory:" if self._path is None else self._path
         made = sqlite3.connect(where, PATIENCE, isolation_level=None, check_same_thread=False)
@@ -205,14 +199,14 @@ class Database:
         """The first connection, behind which the file is whole, ours, and of the present format."""
         made = self._connect()
         try:
-            tables = _value(made, "SELECT count(*) FROM sqlite_master")
-            own, version = _value(made, "PRAGMA application_id"), _value(made, "PRAGMA user_version")
+            tables = value(made, "SELECT count(*) FROM sqlite_master")
+            own, version = value(made, "PRAGMA application_id"), value(made, "PRAGMA user_version")
             if (tables or version) and own != APPLICATION:
                 raise RegardError("is the database of another program; name another folder", str(self._path))
             if version > (newest := len(MIGRATIONS)):
                 message = f"is of a newer Regard (format {version}, this one knows {newest}); upgrade this one"
                 raise RegardError(message, str(self._path))
-            if _value(made, "SELECT count(*) FROM pragma_quick_check(1) WHERE quick_check != 'ok'"):
+            if value(made, "SELECT count(*) FROM pragma_quick_check(1) WHERE quick_check != 'ok'"):
                 raise sqlite3.DatabaseError
             made.execute("PRAGMA journal_mode = WAL")
             header = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {newest};"
@@ -234,9 +228,10 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _value(connection: sqlite3.Connection, query: str) -> int:
-    with closing(connection.execute(query)) as found:
-        return int(found.fetchone()[0])
+def value(connection: sqlite3.Connection, query: str, *given: object) -> Any:
+    """The one value that a query finds."""
+    with closing(connection.execute(query, given)) as found:
+        return found.fetchone()[0]
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from functools import lru_cache
 from uuid import uuid4
 
 from regard.serving.core import Key, ServiceError
-from regard.serving.store.database import Database, storable
+from regard.serving.store.database import Database, storable, value
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.text.terms import Terminology
 from regard.text.counts import counted
@@ -87,8 +87,7 @@ class Glossaries:
             raise UsageError("a glossary has one dictionary at least")
         rows, id = _rows(dictionaries), str(uuid4())
         with self._database.write() as connection:
-            query = "SELECT count(*) FROM glossaries WHERE owner = ?"
-            if connection.execute(query, (owner.id,)).fetchone()[0] >= GLOSSARIES:
+            if value(connection, "SELECT count(*) FROM glossaries WHERE owner = ?", owner.id) >= GLOSSARIES:
                 raise ServiceError(456, f"there are {GLOSSARIES:,} glossaries, the most; delete one")
             row = id, owner.id, _checked(name), time.time()
             connection.execute("INSERT INTO glossaries VALUES (?, ?, ?, ?)", row)
@@ -237,7 +236,7 @@ def _put(
     rows = [(id, *pair, *row) for pair, row in dictionaries.items()]
     connection.executemany("INSERT OR REPLACE INTO dictionaries VALUES (?, ?, ?, ?, ?)", rows)
     query = "SELECT sum(length(entries)) FROM glossaries JOIN dictionaries ON glossary = id WHERE owner = ?"
-    if (connection.execute(query, (owner.id,)).fetchone()[0] or 0) > STORED:
+    if (value(connection, query, owner.id) or 0) > STORED:
         raise ServiceError(456, f"all glossaries have {STORED >> 20} MB at most; delete one")
 
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from regard.documents.kinds import KINDS, kind_of
 from regard.serving.core import DocumentRequest, Job, JobName, JobStatus, Key, ServiceError
-from regard.serving.store.database import Database, hash_of, storable
+from regard.serving.store.database import Database, hash_of, storable, value
 from regard.serving.store.usage import count
 from regard.system.errors import UsageError
 from regard.tasks.text.terms import Terminology
@@ -89,8 +89,7 @@ class Jobs:
         languages = request.source and storable(request.source), storable(request.target)
         row = made.id, hash_of(made.secret), key.id, name, kind, *languages, _dumped(request.terms), size, time.time()
         with self._database.write() as connection:
-            query = "SELECT count(*) FROM jobs WHERE owner = ? AND ended IS NULL"
-            if connection.execute(query, (key.id,)).fetchone()[0] >= QUEUED:
+            if value(connection, "SELECT count(*) FROM jobs WHERE owner = ? AND ended IS NULL", key.id) >= QUEUED:
                 raise ServiceError(429, f"{counted(QUEUED, 'document')} of this key wait; try again later", 60)
             query = """
                 SELECT ifnull(sum(size), 0), ifnull(sum(size) FILTER (WHERE owner = ?), 0),
@@ -223,8 +222,8 @@ class Jobs:
         """
         with self._database.write() as connection:
             _update(connection, lease, "size = ?, report = ?", len(result), json.dumps(list(report)))
-            query = "SELECT characters FROM jobs WHERE number = ?"
-            count(connection, lease.key.id, connection.execute(query, (lease.number,)).fetchone()[0])
+            characters = value(connection, "SELECT characters FROM jobs WHERE number = ?", lease.number)
+            count(connection, lease.key.id, characters)
             _end(connection, lease.number, "done")
             connection.execute("INSERT INTO files VALUES (?, 'result', ?)", (lease.number, result))
 
@@ -299,8 +298,7 @@ def _end(connection: sqlite3.Connection, number: int, status: JobStatus, error: 
 
 
 def _bytes(connection: sqlite3.Connection, number: int, part: str) -> bytes:
-    query = "SELECT bytes FROM files WHERE job = ? AND part = ?"
-    return bytes(connection.execute(query, (number, part)).fetchone()[0])
+    return bytes(value(connection, "SELECT bytes FROM files WHERE job = ? AND part = ?", number, part))
 
 
 def _file_name(name: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from regard.serving.core import Key, ServiceError
-from regard.serving.store.database import Database, hash_of
+from regard.serving.store.database import Database, hash_of, value
 from regard.serving.store.usage import month
 from regard.system.errors import RegardError, UsageError
 
@@ -97,7 +97,7 @@ class Keys:
     def needed(self) -> bool:
         """Whether there is a key."""
         with self._database.read() as connection:
-            return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM keys WHERE id > 0)").fetchone()[0])
+            return bool(value(connection, "SELECT EXISTS (SELECT 1 FROM keys WHERE id > 0)"))
 
 
 def today() -> str:

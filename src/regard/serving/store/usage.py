@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from threading import Lock, RLock, Timer
 
 from regard.serving.core import Key, ServiceError
-from regard.serving.store.database import Database
+from regard.serving.store.database import Database, value
 from regard.text.counts import counted
 
 PAUSE = 1.0
@@ -58,14 +58,11 @@ class Usage:
                 left, self._reserved[key.id] = left - some, self._reserved[key.id] - some
                 self.add(key.id, some)
 
-        with ExitStack() as held:
-            if key.characters is not None:
-                connection = held.enter_context(self._database.read())
-            held.enter_context(self._lock)
-            if key.characters is not None:
+        with nullcontext() if key.characters is None else self._database.read() as connection, self._lock:
+            if connection is not None and key.characters is not None:
                 had = self._had(connection, key.id) + self._reserved[key.id]
                 query = "SELECT ifnull(sum(characters), 0) FROM jobs WHERE owner = ? AND ended IS NULL"
-                had += connection.execute(query, (key.id,)).fetchone()[0]
+                had += value(connection, query, key.id)
                 if had + characters > key.characters:
                     rest = counted(max(key.characters - had, 0), "character")
                     asked = counted(characters, "character")
@@ -100,7 +97,7 @@ class Usage:
 
     def _had(self, connection: sqlite3.Connection, key: int) -> int:
         query = "SELECT ifnull(sum(characters), 0) FROM usage WHERE key = ? AND month = ?"
-        return int(connection.execute(query, (key, month())).fetchone()[0]) + self._counts.get((key, month()), 0)
+        return int(value(connection, query, key, month())) + self._counts.get((key, month()), 0)
 
 
 def count(connection: sqlite3.Connection, key: int, characters: int, when: str | None = None) -> None:
