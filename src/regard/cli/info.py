@@ -100,11 +100,11 @@ def info(
         result(table(title, model, sizes, parts, known) + exported + measured)
 
 
-def _folder_facts(folder: Path, recipe: Recipe, assets: Any) -> tuple[dict[str, Any], list[str]]:
+def _folder_facts(folder: Path, recipe: Recipe, assets: Any) -> tuple[dict[str, object], list[str]]:
     """What only a model folder says, as values and lines: languages of a translator, the base of an adapter."""
     from regard.config.adapter import Base
 
-    values, lines = dict[str, Any](), list[str]()
+    values, lines = dict[str, object](), list[str]()
     pair, known = (recipe.text.source_language, recipe.text.target_language), getattr(assets, "languages", None)
     if known:
         values = {"languages": known.codes, "directions": known.directions}
