@@ -87,12 +87,11 @@ def _texts(task: Task, each: str | None, layer: int | None, pool: Pool | None, n
 
 
 def _images(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
-    from regard.cli.io.vectors import ImageWriter, PatchWriter
+    from regard.cli.io.vectors import ImageWriter
     from regard.tasks.kinds import reads_image
     from regard.tasks.text.encoding import ImageVectors
 
     if each not in (None, "image", "patch"):
         raise UsageError("this model reads images; a vector is of each image or patch", "--each")
     assert reads_image(task)
-    vectors = ImageVectors(task, layer)
-    return PatchWriter(vectors, normalise) if each == "patch" else ImageWriter(vectors, pool, normalise)
+    return ImageWriter(ImageVectors(task, layer), pool, normalise, patches=each == "patch")
