@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
+from regard.cli.io.input_texts import read_both
 from regard.cli.io.load_model import check_threads, open_model, refuse_given, refuse_no_file
 from regard.cli.io.terminal import result, result_json, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
@@ -153,12 +154,9 @@ def _score(task: Task, asked: EvaluateOptions) -> Scored:
     divided = partial(divider, partial(answer_processes, asked.processes, asked.threads, task.device_name))
     if translates(task):
         from regard.tasks.translation.languages import between_files
-        from regard.text.lines import InvalidLines, matching_lines
 
-        paths, notes = asked.both(), (InvalidLines(), InvalidLines())
-        sources, references = matching_lines(*paths, notes)
-        for path, mended in zip(paths, notes, strict=True):
-            say_invalid_lines(str(path), mended)
+        paths = asked.both()
+        sources, references = read_both(*paths)
         task = between_files(task, paths, (asked.from_, asked.to))
         bleu = task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase, divide=divided())
         if not (task.assets.languages and task.assets.languages.directions):

@@ -16,7 +16,7 @@ from regard.cli.io.documents import NO_DOCUMENT_OPTIONS, DocumentOptions, about,
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, Output, Precision, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts, ParallelLines, Text, refuse_document
 from regard.cli.io.lines import json_line, one_cell, one_line, piece_values, unseen_values
-from regard.cli.io.terminal import say, say_invalid_lines
+from regard.cli.io.terminal import say
 from regard.cli.io.writer_options import (
     NO_SAMPLING,
     NO_WRITER_OPTIONS,
@@ -384,14 +384,11 @@ def _prompts(given: InputTexts) -> list[str]:
     """The arguments, or the whole file or stdin as one prompt."""
     if not given.arguments and given.path is None and sys.stdin.isatty():
         return [""]
-    from regard.text.lines import InvalidLines
-
-    notes = InvalidLines()
     given.end = True
     lines, size = list[str](), 0
-    for line in given.lines(notes):
+    for line in given.lines():
         lines.append(line)
         if (size := size + len(line)) > LONGEST:
             raise RegardError(f"is longer than {LONGEST:,} characters; a prompt stands in memory", given.name)
-    say_invalid_lines(given.name, notes)
+    given.tell_invalid()
     return lines if given.arguments else ["\n".join(lines)]

@@ -19,7 +19,7 @@ from regard.cli.io.answer_report import AnswerReport
 from regard.cli.io.input_texts import NO_LINES, Input, InputTexts, ParallelLines
 from regard.cli.io.lines import bursts, chunks, encode_line, number_groups, poll_lines
 from regard.cli.io.load_model import check_threads, open_model, refuse_unwritable
-from regard.cli.io.terminal import Stop, progress, say, say_invalid_lines
+from regard.cli.io.terminal import Stop, progress, say
 from regard.system import disk
 from regard.system.errors import RegardError, Stopped, UsageError
 from regard.system.installation import version_of
@@ -212,8 +212,8 @@ class Exchange:
             self.keep(lambda texts, first: b"".join(map(encode_line, answer(texts, first))), joined)
             return
         count = 0
-        with self._lines() as lines, self.target.stream() as stream:
-            texts = joined(lines)
+        with self.target.stream() as stream:
+            texts = joined(self.given.lines())
             grouped = number_groups(chunks(texts) if self._in_blocks else bursts(texts))
             with self._answers(lambda *of: b"".join(map(encode_line, answer(*of))), grouped) as answered:
                 for group, first, found in answered:
@@ -222,6 +222,7 @@ class Exchange:
                     stream.flush()
                     self.report.close_group(len(group))
                     count += len(group)
+        self.given.tell_invalid()
         self._beside.tell_left(count)
         self.report.tell_all()
 
@@ -246,15 +247,6 @@ class Exchange:
                 (texts, first, None if found is None else self.report.unpack(found)) for texts, first, found in answered
             )
 
-    @contextlib.contextmanager
-    def _lines(self) -> Iterator[Iterator[str]]:
-        """The lines of the input; invalid UTF-8 lines are reported at the end."""
-        from regard.text.lines import InvalidLines
-
-        notes = InvalidLines()
-        yield self.given.lines(notes)
-        say_invalid_lines(self.given.name, notes)
-
     def keep(
         self, content: Content, joined: Callable[[Iterator[str]], Iterator[str]] = iter, whole: Whole | None = None
     ) -> None:
@@ -265,15 +257,16 @@ class Exchange:
             joined: as for :meth:`answer`.
             whole: builds the file from all that was kept; default: unchanged.
         """
-        with self._lines() as lines:
-            if self.target.file is None:
-                with self._answers(content, number_groups(chunks(joined(lines)))) as answered:
-                    found = b"".join(content(group, first) if out is None else out for group, first, out in answered)
-                with self.target.stream() as stream:
-                    stream.write(found if whole is None else whole(BytesIO(found)))
-            else:
-                texts = joined(lines if self.given.steady else poll_lines(lines, self._check))
-                self.make(content, texts, chunks, whole)
+        lines = self.given.lines()
+        if self.target.file is None:
+            with self._answers(content, number_groups(chunks(joined(lines)))) as answered:
+                found = b"".join(content(group, first) if out is None else out for group, first, out in answered)
+            with self.target.stream() as stream:
+                stream.write(found if whole is None else whole(BytesIO(found)))
+        else:
+            texts = joined(lines if self.given.steady else poll_lines(lines, self._check))
+            self.make(content, texts, chunks, whole)
+        self.given.tell_invalid()
 
     def make(
         self,
