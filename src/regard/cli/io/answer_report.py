@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from regard.cli.io.terminal import say
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
+    from regard.tasks.text.writer import Hypothesis
     from regard.text.confidence import UnseenWord
     from regard.text.language_ngrams import LanguagePrediction
 
@@ -46,22 +47,6 @@ class _Tally:
         return f"{'line' if self.count == 1 else 'lines'} {self.names(', ')}"
 
 
-class GeneratedText(Protocol):
-    """A text that a model wrote."""
-
-    @property
-    def text(self) -> str:
-        """What it wrote."""
-
-    @property
-    def confidence(self) -> float:
-        """The mean probability of a token."""
-
-    @property
-    def unsure(self) -> bool | None:
-        """Whether that is doubted; ``None``: not known."""
-
-
 class AnswerReport:
     """Notes on texts that are answered in groups, by this process or by copies of it.
 
@@ -85,7 +70,7 @@ class AnswerReport:
         first: int,
         texts: Sequence[str],
         unseen: Unseen,
-        answers: Sequence[GeneratedText],
+        answers: Sequence[Hypothesis],
         guesses: Sequence[LanguagePrediction | None] = (),
     ) -> None:
         """Note what is to be told of texts.
