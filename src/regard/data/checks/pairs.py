@@ -6,7 +6,6 @@ the text is judged by a sample of the pairs, and of each text by its first ``LON
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +35,7 @@ from regard.data.checks.findings import (
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Records, TextPair, text_hash
 from regard.data.corpora.pairs import direction_of
 from regard.system.errors import RegardError
-from regard.system.forks import join_parts, split_parts
+from regard.system.forks import pack, unpack
 from regard.text.counts import counted
 from regard.text.languages import UNKNOWN
 from regard.text.tokenizers.byte_pieces import LONGEST
@@ -194,15 +193,13 @@ class PairScan(CheckScan[TextPair]):
     def pack(self) -> bytes:
         """As of every scan, with what this one counts."""
         places = {kind: [place[1:] for place in found] for kind, found in self.places.items()}
-        head = json.dumps([self.cased, self.letters, self.counts, places]).encode()
-        return join_parts(super().pack(), self._lengths.tobytes(), head)
+        return pack([super().pack(), self._lengths.tobytes(), self.cased, self.letters, self.counts, places])
 
     def merge(self, packed: bytes) -> None:
         """Add what a blank scan has found in the next pairs."""
-        scan, lengths, head = split_parts(packed)
+        scan, lengths, cased, letters, counts, places = unpack(packed)
         super().merge(scan)
         self._lengths.frombytes(lengths)
-        cased, letters, counts, places = json.loads(head)
         self.cased = [one or more for one, more in zip(self.cased, cased, strict=True)]
         self.letters = [one or more for one, more in zip(self.letters, letters, strict=True)]
         self.counts.update(counts)

@@ -6,14 +6,13 @@ are counted before vocabularies are learned, and then all examples are encoded.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ from regard.data.prepare.shards import DocumentIndexWriter, Entry, Ids, Numbers,
 from regard.data.prepare.split import PARTS, SHARED, TRAIN, VALIDATION, Examples, SplitCorpora
 from regard.system import disk
 from regard.system.errors import Option, RegardError
-from regard.system.forks import MapReduce, divide, join_parts, split_parts
+from regard.system.forks import MapReduce, divide, pack, unpack
 from regard.text.confidence import WORDS, WordCounter
 from regard.text.tokenizers.vocabulary import PairCounter, sample
 
@@ -71,11 +70,8 @@ class BlockCounter(MapReduce[Block, CountedBlock]):
     def unpack_item(self, content: bytes) -> Block:
         return Block.unpack(content, TextPair)
 
-    def pack_found(self, found: CountedBlock) -> bytes:
-        return json.dumps(found).encode()
-
     def unpack_found(self, content: bytes) -> CountedBlock:
-        pairs, noted = json.loads(content)
+        pairs, noted = unpack(content)
         return [TextPair(*pair) for pair in pairs], noted
 
 
@@ -121,8 +117,7 @@ def _mark(blocks: Iterable[Block], marks: NDArray[np.int8]) -> Iterator[Block]:
         yield replace(block, marks_B=marks_B)
 
 
-@dataclass(frozen=True)
-class EncodedPart:
+class EncodedPart(NamedTuple):
     """The examples of a block that are learned from, or validated on, as they are written.
 
     Args:
@@ -189,13 +184,13 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
 
     @property
     def content(self) -> bytes:
-        return join_parts(self.words.content, *(counts_V.tobytes() for counts_V in self.counts))
+        return pack([self.words.content, *self.counts])
 
     def merge(self, content: bytes) -> None:
-        words, *counts = split_parts(content)
+        words, *counts = unpack(content)
         self.words.merge(words)
         for counts_V, more in zip(self.counts, counts, strict=True):
-            counts_V += np.frombuffer(more, np.int64)
+            counts_V += more
 
     def pack_item(self, item: Block) -> bytes:
         return item.pack()
@@ -203,29 +198,9 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
     def unpack_item(self, content: bytes) -> Block:
         return Block.unpack(content, self.encoder.example)
 
-    def pack_found(self, found: EncodedBlock) -> bytes:
-        parts, noted = found
-        return join_parts(json.dumps(noted).encode(), *map(_pack_part, parts))
-
     def unpack_found(self, content: bytes) -> EncodedBlock:
-        noted, *parts = split_parts(content)
-        return [_unpack_part(part) for part in parts], json.loads(noted)
-
-
-def _pack_part(part: EncodedPart) -> bytes:
-    head = json.dumps([part.seen, part.refused, [ids.dtype.str for ids, _ in part.sides]]).encode()
-    arrays = [part.windows_B, *(array for side in part.sides for array in side)]
-    return join_parts(head, *(array.tobytes() for array in arrays), *part.texts)
-
-
-def _unpack_part(content: bytes) -> EncodedPart:
-    head, windows, first, first_lengths, second, second_lengths, *texts = split_parts(content)
-    seen, refused, kinds = json.loads(head)
-    sides = [
-        (np.frombuffer(ids, kind), np.frombuffer(lengths, np.int64))
-        for kind, ids, lengths in zip(kinds, (first, second), (first_lengths, second_lengths), strict=True)
-    ]
-    return EncodedPart(seen, [tuple(one) for one in refused], np.frombuffer(windows, np.int64), sides, texts)
+        parts, noted = unpack(content)
+        return [EncodedPart(*part) for part in parts], noted
 
 
 @dataclass
