@@ -19,7 +19,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.prepare.shards import CONTINUES, INSIDE, Entry, ShardFile, Shards, Side, SideWriter, ragged_indices
+from regard.data.prepare.shards import CONTINUES, INSIDE, Entry, OffsetsWriter, Shards, Side, SideWriter, ragged_indices
 from regard.system.errors import UsageError
 from regard.system.keys import key
 from regard.text.tokenizers.tokenizer import Tokenizer
@@ -154,17 +154,17 @@ class WordTable:
         with ExitStack() as stack:
             rows = SideWriter(folder, f"{name}.segmentations", self._tokenizer.size)
             stack.callback(rows.release)
-            first = ShardFile(folder / f"{name}.words")
-            stack.callback(first.release)
-            begins = [0, 1]
+            words = OffsetsWriter(folder, f"{name}.words")
+            stack.callback(words.release)
             rows.add([np.array([self._tokenizer.end], dtype=np.int64)])
+            words.add([1])
             for word in self._number:
-                rows.add([np.array(ids, dtype=np.int64) for ids in self._segmentations(word)])
-                begins.append(rows.count)
-            first.write(np.array(begins, dtype="<i8").tobytes())
+                found = self._segmentations(word)
+                rows.add([np.array(ids, dtype=np.int64) for ids in found])
+                words.add([len(found)])
             entry, files = rows.close()
-            files[first.name] = first.close()
-        return {"rows": entry, "words": first.name}, files
+            first, written = words.close()
+        return {"rows": entry, "words": first}, files | written
 
     def _segmentations(self, word: str | int) -> list[list[int]]:
         if isinstance(word, int):

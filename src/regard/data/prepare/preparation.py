@@ -22,7 +22,7 @@ from regard.data.corpora.corpus import Progress, TextPair, no_progress
 from regard.data.corpora.scan import Block, Noted
 from regard.data.prepare.encoders import Encoder, RefusedExample
 from regard.data.prepare.folder import atomic_folder, finish, is_reusable
-from regard.data.prepare.shards import DocumentIndexWriter, Entry, Ids, Numbers, ShardFile, SideWriter, narrowest_type
+from regard.data.prepare.shards import Entry, Ids, Numbers, OffsetsWriter, ShardFile, SideWriter, narrowest_type
 from regard.data.prepare.split import PARTS, SHARED, TRAIN, VALIDATION, Examples, SplitCorpora
 from regard.system import disk
 from regard.system.errors import Option, RegardError
@@ -38,6 +38,8 @@ CountedBlock = tuple[list[TextPair], Noted]
 """Pairs that are given back, and what is to be noted of the files."""
 Refusal = tuple[int, str, int]
 """The place of an example in its block, why it is left out, and which side of it."""
+SHOWN = 5
+"""Examples of each kind that are named."""
 KINDS = ("empty", "too long", "shared with validation", "validation")
 """Why an example is left out; ``validation``: of the validation examples, whatever the reason."""
 AnyExamples = TypeVar("AnyExamples", bound=Examples[Any])
@@ -207,19 +209,18 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
 class LeftOut:
     """Examples that are not learned from: how many of each kind, and where the first few stand."""
 
-    kept: int = 5
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     examples: dict[str, list[str]] = field(default_factory=dict)
 
     def note(self, kind: str, block: Block, place: int, side: int) -> None:
         """Count one example."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
-        if len(seen := self.examples.setdefault(kind, [])) < self.kept:
+        if len(seen := self.examples.setdefault(kind, [])) < SHOWN:
             seen.append(block.where(place, side))
 
 
 Review = Callable[[LeftOut, int], None]
-Writer = SideWriter | ShardFile | DocumentIndexWriter
+Writer = SideWriter | ShardFile | OffsetsWriter
 
 
 def prepare(
@@ -316,7 +317,7 @@ class _PartWriter:
         self._names = [f"{part}.{side}" for side in encoder.sides]
         sizes = encoder.sizes(part)
         self._writers = [SideWriter(folder, name, size) for name, size in zip(self._names, sizes, strict=True)]
-        self._wholes = DocumentIndexWriter(folder, f"{part}.wholes") if encoder.windowed else None
+        self._wholes = OffsetsWriter(folder, f"{part}.wholes") if encoder.windowed else None
         plain = part == "validation" and encoder.keeps_validation
         self._texts = [ShardFile(folder / f"{name}.txt") for name in self._names] if plain else []
         files: list[Writer] = [*self._writers, *self._texts, *([self._wholes] if self._wholes else [])]
