@@ -155,7 +155,6 @@ class Exchange:
         self.command, self.folder, self._options = command, folder, given
         self.given, self._beside = InputTexts(texts, given.input), beside
         self.target = OutputFile(given.output, self.given, beside)
-        self._device, self._by_engine = "cpu", False
         self._about: dict[str, object] = {"command": command, **options, **beside.about}
         self._stop = Stop(EARLY, ASKED)
         self._in_blocks = self.given.steady or (given.processes or 1) > 1
@@ -173,23 +172,22 @@ class Exchange:
 
     def open_model(self) -> Task:
         """Load the model's task."""
-        check_threads(self._options.processes, "--processes")
+        asked = self._options
+        check_threads(asked.processes, "--processes")
         from regard import __version__
         from regard.tasks.model_path import fingerprint
 
         model = fingerprint(self.folder)  # before loading, in case the model is replaced meanwhile
-        asked = self._options
-        task = open_model(self.folder, asked.device, asked.threads, self.command, asked.precision)
+        self._task = task = open_model(self.folder, asked.device, asked.threads, self.command, asked.precision)
         self.given.rows = task.info.reads == "image"
-        self._device, self._by_engine = task.device_name, task.engine is not None
-        self._about |= {"model": model, "device": self._device}
-        self._about |= {"--threads": self._options.threads, "regard": __version__}
-        self._about |= {"engine": self._by_engine, "precision": task.precision if self._by_engine else "fp32"}
+        by_engine = task.engine is not None
+        self._about |= {"model": model, "device": task.device_name, "--threads": asked.threads, "regard": __version__}
+        self._about |= {"engine": by_engine, "precision": task.precision if by_engine else "fp32"}
         return task
 
     def reuse(self, other: Exchange) -> None:
         """Answer with the model that another exchange opened."""
-        self._device, self._by_engine, self._about = other._device, other._by_engine, {**other._about, **self._about}
+        self._task, self._about = other._task, {**other._about, **self._about}
 
     def open_beside(self, option: str, path: Path) -> Task:
         """Load another model for the same command, which an option names."""
@@ -234,9 +232,9 @@ class Exchange:
         from regard.runs.workers.processes import answer_groups, answer_processes
 
         asked, threads = self._options.processes, self._options.threads
-        if self._by_engine:  # each process has one thread
+        if self._task.engine is not None:  # each process has one thread
             asked, threads = asked or threads, None
-        processes = partial(answer_processes, asked, threads, self._device) if self._in_blocks else None
+        processes = partial(answer_processes, asked, threads, self._task.device_name) if self._in_blocks else None
 
         def pack(texts: list[str], first: int) -> bytes:
             """Answers of another process, with its notes."""
