@@ -201,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
-            warnings.showwarning = _print_warning
+            warnings.showwarning = lambda message, *where, **more: say(f"warning: {message}")
             refuse_mixture(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
             code = _run(words)
         with disk.naming("stdout"):
@@ -331,10 +331,6 @@ def _print_error(sentence: str, code: int) -> int:
         return asked
     say(" ".join(sentence.split("\n")))
     return code
-
-
-def _print_warning(message: Warning | str, *where: object, **more: object) -> None:
-    say(f"warning: {message}")
 
 
 def _discard_unwritable_output() -> None:

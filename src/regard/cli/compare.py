@@ -73,13 +73,9 @@ def compare(
         device: cpu, cuda, cuda:1 ...; default: the best there is.
     """
     if all(path.is_dir() for path in recipes):
-        given: dict[str, object] = {
-            "source": source,
-            "target": target,
-            "valid-source": valid_source,
-            "valid-target": valid_target,
-        }
-        given.update(minutes=minutes, steps=steps, seeds=seeds, fraction=fraction, output=output)
+        given: dict[str, object] = {"source": source, "target": target, "valid-source": valid_source}
+        given |= {"valid-target": valid_target, "minutes": minutes, "steps": steps, "seeds": seeds}
+        given |= {"fraction": fraction, "output": output}
         if others := [name for name, value in given.items() if value is not None]:
             raise UsageError("is for recipes; these are model folders", f"--{others[0]}")
         return _compare_models(
