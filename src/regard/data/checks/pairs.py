@@ -141,7 +141,7 @@ class PairScan(CheckScan[TextPair]):
         self.cased, self.letters = [False, False], [False, False]
 
     def add_all(self, examples: Sequence[TextPair]) -> None:
-        """As :meth:`add` of each, several times faster: single pairs are looked at only where one is suspect."""
+        """Record the next pairs; single ones are looked at only where one is suspect, which is several times faster."""
         texts = [text for pair in examples for text in pair]
         whole = "".join(f"{text}\n" for text in texts)
         self.add_content(whole)
@@ -156,11 +156,8 @@ class PairScan(CheckScan[TextPair]):
             self.count += 1
             self._note_problems(pair)
 
-    def look(self, example: TextPair, first: str, second: str) -> None:
-        for side, text in enumerate(example):
-            self._lengths.append(len(text))
-            self._look_at_case([text], side)
-        self._note_problems(example)
+    def add(self, example: TextPair) -> None:
+        self.add_all([example])
 
     def _look_at_case(self, texts: Sequence[str], side: int) -> None:
         """Whether a side has letters, and large ones, where that is not known yet."""
