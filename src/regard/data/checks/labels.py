@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -81,9 +80,7 @@ class LabelReport(Report):
     @property
     def verdict(self) -> str:
         """Usable or not, and why, in plain words."""
-        end = f" {counted(len(self.labels), 'label')}." if self.labels and self.usable else ""
-        noun = self.noun[:-1] if self.pairs == 1 else self.noun
-        return re.sub("pairs?\\.", f"{noun}.", super().verdict) + end
+        return super().verdict + (f" {counted(len(self.labels), 'label')}." if self.labels and self.usable else "")
 
 
 class ImageReport(LabelReport):
