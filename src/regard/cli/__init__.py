@@ -105,6 +105,7 @@ MODULES = {
     **dict.fromkeys(("average", "import", "export", "merge", "pack", "slim", "tune", "terms"), "model_folders"),
     **dict.fromkeys(("translate", "ask", "generate"), "generation"),
     **dict.fromkeys(("classify", "tag", "fill"), "prediction"),
+    **dict.fromkeys(("score", "align"), "pairs"),
     "keys": "io.keys",
     "serve": "io.server",
 }
