@@ -106,8 +106,7 @@ MODULES = {
     **dict.fromkeys(("translate", "ask", "generate"), "generation"),
     **dict.fromkeys(("classify", "tag", "fill"), "prediction"),
     **dict.fromkeys(("score", "align"), "pairs"),
-    "keys": "io.keys",
-    "serve": "io.server",
+    **dict.fromkeys(("serve", "keys"), "server"),
 }
 """The modules of commands that have none of their own name."""
 OF_TEXTS = ("translate", "ask", "classify", "tag", "generate", "fill", "encode", "attend", "score", "align")
