@@ -212,7 +212,7 @@ class Exchange:
         count = 0
         with self.target.stream() as stream:
             texts = joined(self.given.lines())
-            grouped = number_groups(chunks(texts) if self._in_blocks else bursts(texts))
+            grouped = chunks(texts) if self._in_blocks else bursts(texts)
             with self._answers(lambda *of: b"".join(map(encode_line, answer(*of))), grouped) as answered:
                 for group, first, found in answered:
                     for part in map(encode_line, answer(group, first)) if found is None else [found]:
@@ -226,9 +226,12 @@ class Exchange:
 
     @contextlib.contextmanager
     def _answers(
-        self, content: Content, groups: Iterator[tuple[list[str], int]]
+        self, content: Content, groups: Iterable[list[str]], first: int = 1
     ) -> Iterator[Iterator[tuple[list[str], int, bytes | None]]]:
-        """Groups of texts and their answers by other processes; one process where texts are answered as they arrive."""
+        """Groups of texts, the number of the first of each, and their answers by other processes.
+
+        One process answers where texts are answered as they arrive; of what it answers itself there is ``None``.
+        """
         from regard.runs.workers.processes import answer_groups, answer_processes
 
         asked, threads = self._options.processes, self._options.threads
@@ -240,7 +243,7 @@ class Exchange:
             """Answers of another process, with its notes."""
             return self.report.pack(content(texts, first))
 
-        with contextlib.closing(answer_groups(pack, groups, processes)) as answered:
+        with contextlib.closing(answer_groups(pack, number_groups(groups, first), processes)) as answered:
             yield (
                 (texts, first, None if found is None else self.report.unpack(found)) for texts, first, found in answered
             )
@@ -257,7 +260,7 @@ class Exchange:
         """
         lines = self.given.lines()
         if self.target.file is None:
-            with self._answers(content, number_groups(chunks(joined(lines)))) as answered:
+            with self._answers(content, chunks(joined(lines))) as answered:
                 found = b"".join(content(group, first) if out is None else out for group, first, out in answered)
             with self.target.stream() as stream:
                 stream.write(found if whole is None else whole(BytesIO(found)))
@@ -286,10 +289,10 @@ class Exchange:
             if results.texts:
                 say(f"{self.target.path}: resuming after text {results.texts:,}")
                 self.report.before = results.texts
-            groups, count = number_groups(grouped(rest), results.texts + 1), results.texts
+            count = results.texts
             with (
-                progress(results.texts, self.given.share_of(results.texts)) as shown,
-                self._answers(content, groups) as answered,
+                progress(count, self.given.share_of(count)) as shown,
+                self._answers(content, grouped(rest), count + 1) as answered,
             ):
                 for group, first, found in answered:
                     self._check()
