@@ -9,6 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from regard.data.corpora.corpus import Corpus, ExampleT
 from regard.data.corpora.pairs import MISALIGNED
 from regard.data.corpora.scan import Scan
@@ -258,6 +261,10 @@ class CheckScan(Scan[ExampleT], Generic[ExampleT]):
         self.counts[kind] += 1
         if len(self.places[kind]) < EXAMPLES:
             self.places[kind].append(ExamplePosition(self, self.count - 1, side, text))
+
+    def at(self, numbers: NDArray[np.int64], side: int = 0) -> list[ExamplePosition]:
+        """The first few of these examples."""
+        return [ExamplePosition(self, number, side) for number in numbers[:EXAMPLES].tolist()]
 
     def text_of(self, example: ExampleT, side: int) -> str:
         """An example as a finding shows it."""

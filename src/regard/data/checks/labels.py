@@ -152,10 +152,6 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
         filled_B2 = self.hashes_B2 != EMPTY_HASH
         return np.asarray(filled_B2[:, 0] if self.kind == "multi" else filled_B2.all(1))
 
-    def at(self, numbers: NDArray[np.int64]) -> list[ExamplePosition]:
-        """These examples."""
-        return [ExamplePosition(self, number) for number in numbers.tolist()]
-
     def drafts(self) -> Iterator[Draft]:
         """Findings on single examples."""
         yield from self.unreadable()
@@ -367,11 +363,11 @@ def overlap_drafts(name: str, other: AnyScan, scans: Scans, labels: Counter[str]
     texts = other.hashes_B2[:, 0]
     if not other.filled_B.any():
         said = f"In {name} every {other.noun[:-1]} is empty, or has no label: nothing is left of them."
-        yield draft("no texts", "fatal", other.count, 1.0, said, other.at(np.arange(min(EXAMPLES, other.count))))
+        yield draft("no texts", "fatal", other.count, 1.0, said, other.at(np.arange(other.count)))
         return
     shared = np.isin(texts, trained) & (texts != EMPTY_HASH)
     if count := int(shared.sum()):
-        yield other.draft("leak", count, other.count, other.at(np.flatnonzero(shared)[:EXAMPLES]), name=name)
+        yield other.draft("leak", count, other.count, other.at(np.flatnonzero(shared)), name=name)
     unknown = [label for label in other.labels if label not in labels]
     if unknown:
         count = sum(other.labels[label] for label in unknown)

@@ -216,10 +216,6 @@ class PairScan(CheckScan[TextPair]):
         """Which pairs have text on both sides."""
         return np.asarray((self.hashes_B2 != EMPTY_HASH).all(1))
 
-    def at(self, numbers: NDArray[np.int64], side: int = 0) -> list[ExamplePosition]:
-        """The first few of these pairs."""
-        return [ExamplePosition(self, number, side) for number in numbers[:EXAMPLES].tolist()]
-
     def drafts(self, max_tokens: int, characters_per_token: float | None) -> Iterator[Draft]:
         """All findings of the scan; lengths are not judged where it is not known how long a token is."""
         yield from self.unreadable()
