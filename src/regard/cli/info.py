@@ -64,9 +64,8 @@ def info(
 
         recipe, assets = load_recipe_and_assets(found := model_folder(folder))
         model, sizes, built = recipe.model, assets.sizes, outline(recipe, assets)  # which hardly reads a weight
-        exported = f"\n{exports_of(found, recipe, assets).line}\n"
         more, said = _folder_facts(found, recipe, assets)
-        exported = "".join(f"\n{line}\n" for line in said) + exported
+        exported = "".join(f"\n{line}\n" for line in [*said, exports_of(found, recipe, assets).line])
         packed = read(found) if (found / MODEL).exists() else None
         known, title = None, f"{name if found == folder else found}, a model folder"
     else:
