@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from regard.system import forks
@@ -47,17 +48,9 @@ class Squares(MapReduce[int, int]):
         self.total += item
         return item * item
 
-    def pack_item(self, item: int) -> bytes:
-        return str(item).encode()
-
-    def unpack_item(self, content: bytes) -> int:
-        return int(content)
-
-    pack_found, unpack_found = pack_item, unpack_item
-
     @property
     def content(self) -> bytes:
-        return self.pack_item(self.total)
+        return str(self.total).encode()
 
     def merge(self, content: bytes) -> None:
         self.total += int(content)
@@ -158,8 +151,13 @@ def test_whoever_takes_no_more_ends_the_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("parts", [[], [b""], [b"a", b"", b"\0" * 300, b"\xff"]])
-def test_parts_are_joined_and_split_again(parts: list[bytes]) -> None:
-    assert forks.split_parts(forks.join_parts(*parts)) == parts
+def test_values_are_packed_and_unpacked_again(parts: list[bytes]) -> None:
+    numbers = np.array([1, 1 << 40])
+    value = [1, "é\ud800\0", {"a": parts, "b": None}, []]
+    assert forks.unpack(forks.pack(parts)) == parts
+    assert forks.unpack(forks.pack(value)) == value
+    found, bits = forks.unpack(forks.pack((numbers, numbers.astype("<u2")[:0])))
+    assert (found.tolist(), found.dtype, bits.tolist(), bits.dtype) == (numbers.tolist(), "<i8", [], "<u2")
 
 
 def twice(content: bytes) -> bytes:

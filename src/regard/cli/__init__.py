@@ -105,8 +105,8 @@ MODULES = {
     **dict.fromkeys(("average", "import", "export", "merge", "pack", "slim", "tune", "terms"), "model_folders"),
     **dict.fromkeys(("translate", "ask", "generate"), "generation"),
     **dict.fromkeys(("classify", "tag", "fill"), "prediction"),
-    "keys": "io.keys",
-    "serve": "io.server",
+    **dict.fromkeys(("score", "align"), "pairs"),
+    **dict.fromkeys(("serve", "keys"), "server"),
 }
 """The modules of commands that have none of their own name."""
 OF_TEXTS = ("translate", "ask", "classify", "tag", "generate", "fill", "encode", "attend", "score", "align")
@@ -201,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
-            warnings.showwarning = _print_warning
+            warnings.showwarning = lambda message, *where, **more: say(f"warning: {message}")
             refuse_mixture(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
             code = _run(words)
         with disk.naming("stdout"):
@@ -331,10 +331,6 @@ def _print_error(sentence: str, code: int) -> int:
         return asked
     say(" ".join(sentence.split("\n")))
     return code
-
-
-def _print_warning(message: Warning | str, *where: object, **more: object) -> None:
-    say(f"warning: {message}")
 
 
 def _discard_unwritable_output() -> None:

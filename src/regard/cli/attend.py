@@ -202,7 +202,6 @@ def _table(folder: Path, text: str | None, options: AttendOptions) -> None:
 def _texts_of(task: Task, file: Path, given: InputTexts) -> tuple[list[str], list[str] | None]:
     """The texts of a file that are not empty, and what is written to them where it holds that."""
     from regard.data.corpora.corpus import plain_name
-    from regard.text.lines import InvalidLines
 
     targets = None
     if file != STDIN and plain_name(file).endswith(PAIRS):
@@ -220,9 +219,8 @@ def _texts_of(task: Task, file: Path, given: InputTexts) -> tuple[list[str], lis
             say_invalid_lines(str(file), notes)
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     else:
-        invalid = InvalidLines()
-        sources = _first(given.lines(invalid), given.name)
-        say_invalid_lines(given.name, invalid)
+        sources = _first(given.lines(), given.name)
+        given.tell_invalid()
     kept = [place for place, text in enumerate(sources) if text.strip() and (not targets or targets[place].strip())]
     if not kept:
         raise RegardError("there is no text", given.name)

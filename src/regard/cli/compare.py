@@ -8,8 +8,9 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
+from regard.cli.io.input_texts import read_both
 from regard.cli.io.load_model import check_threads, open_model
-from regard.cli.io.terminal import Stop, result, result_json, say, say_invalid_lines
+from regard.cli.io.terminal import Stop, result, result_json, say
 from regard.system.errors import UsageError
 from regard.text.counts import counted
 
@@ -72,13 +73,9 @@ def compare(
         device: cpu, cuda, cuda:1 ...; default: the best there is.
     """
     if all(path.is_dir() for path in recipes):
-        given: dict[str, object] = {
-            "source": source,
-            "target": target,
-            "valid-source": valid_source,
-            "valid-target": valid_target,
-        }
-        given.update(minutes=minutes, steps=steps, seeds=seeds, fraction=fraction, output=output)
+        given: dict[str, object] = {"source": source, "target": target, "valid-source": valid_source}
+        given |= {"valid-target": valid_target, "minutes": minutes, "steps": steps, "seeds": seeds}
+        given |= {"fraction": fraction, "output": output}
         if others := [name for name, value in given.items() if value is not None]:
             raise UsageError("is for recipes; these are model folders", f"--{others[0]}")
         return _compare_models(
@@ -139,12 +136,8 @@ def _compare_models(
     from regard.runs.compare.models import compare_outputs
     from regard.tasks.kinds import translates
     from regard.tasks.translation.languages import between_files
-    from regard.text.lines import InvalidLines, matching_lines
 
-    notes = (InvalidLines(), InvalidLines())
-    sources, references = matching_lines(*test, notes)
-    for path, invalid in zip(test, notes, strict=True):
-        say_invalid_lines(str(path), invalid)
+    sources, references = read_both(*test)
     outputs, language = {}, ""
     for folder in folders:
         task = open_model(folder, device, threads, "evaluate")

@@ -67,32 +67,24 @@ def encode(
         from regard.cli.io.vectors import frame_arrays, join_frames
 
         task = exchange.open_model()
-        way = (_images if task.info.reads == "image" else _texts)(task, each, layer, pool, normalise)
+        way = _writer(task, each, layer, pool, normalise)
         if arrays:
             exchange.keep(lambda lines, first: frame_arrays(way.arrays(lines, first)), whole=partial(join_frames, way))
         else:
             exchange.answer(way.objects)
 
 
-def _texts(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
-    from regard.cli.io.vectors import TextWriter, TokenWriter
-    from regard.tasks.kinds import reads_text
-    from regard.tasks.text.encoding import TextVectors
+def _writer(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
+    from regard.cli.io.vectors import ImageWriter, TextWriter, TokenWriter
+    from regard.tasks.kinds import reads_image, reads_text
+    from regard.tasks.text.encoding import ImageVectors, TextVectors
 
+    if reads_image(task):
+        if each not in (None, "image", "patch"):
+            raise UsageError("this model reads images; a vector is of each image or patch", "--each")
+        return ImageWriter(ImageVectors(task, layer), pool, normalise, patches=each == "patch")
     if each not in (None, "text", "token"):
         raise UsageError("this model reads texts; a vector is of each text or token", "--each")
     assert reads_text(task)
     vectors = TextVectors(task, layer)
     return TokenWriter(vectors, normalise) if each == "token" else TextWriter(vectors, pool, normalise or None)
-
-
-def _images(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
-    from regard.cli.io.vectors import ImageWriter, PatchWriter
-    from regard.tasks.kinds import reads_image
-    from regard.tasks.text.encoding import ImageVectors
-
-    if each not in (None, "image", "patch"):
-        raise UsageError("this model reads images; a vector is of each image or patch", "--each")
-    assert reads_image(task)
-    vectors = ImageVectors(task, layer)
-    return PatchWriter(vectors, normalise) if each == "patch" else ImageWriter(vectors, pool, normalise)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
+from regard.cli.io.input_texts import read_both
 from regard.cli.io.load_model import check_threads, open_model, refuse_given, refuse_no_file
 from regard.cli.io.terminal import result, result_json, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
@@ -18,7 +19,7 @@ from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.data.corpora.corpus import Corpus
-    from regard.tasks.protocols import Divide, Task
+    from regard.tasks.protocols import Task
 
 Scored = tuple[Mapping[str, object], list[str]]
 """Scores as plain values, and as lines."""
@@ -153,12 +154,9 @@ def _score(task: Task, asked: EvaluateOptions) -> Scored:
     divided = partial(divider, partial(answer_processes, asked.processes, asked.threads, task.device_name))
     if translates(task):
         from regard.tasks.translation.languages import between_files
-        from regard.text.lines import InvalidLines, matching_lines
 
-        paths, notes = asked.both(), (InvalidLines(), InvalidLines())
-        sources, references = matching_lines(*paths, notes)
-        for path, mended in zip(paths, notes, strict=True):
-            say_invalid_lines(str(path), mended)
+        paths = asked.both()
+        sources, references = read_both(*paths)
         task = between_files(task, paths, (asked.from_, asked.to))
         bleu = task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase, divide=divided())
         if not (task.assets.languages and task.assets.languages.directions):
@@ -166,31 +164,23 @@ def _score(task: Task, asked: EvaluateOptions) -> Scored:
         direction, unseen = " → ".join(task.direction), task.is_zero_shot
         said = f"{direction}{': not a direction of the training (zero-shot)' if unseen else ''}"
         return {"direction": direction, "zero_shot": unseen, **bleu.to_dict()}, [said, *bleu.lines()]
-    if continues_text(task) or fills_words(task):
-        with asked.corpus(partial(_documents, task)) as corpus:
-            return _score_running_text(task, corpus, asked.stride, divided(block=1))
-    kind, judged = model_class(task.info.name), cast(Any, task)
-    with asked.corpus(kind.open_corpus) as corpus:
-        own = [getattr(asked, name) for name in kind.evaluate_options if name not in ("test", "columns", "with_")]
-        found = judged.evaluate(corpus, *own, divide=divided())
+    kind = model_class(task.info.name)
+    found: Any
+    running = continues_text(task) or fills_words(task)
+    with asked.corpus(partial(_documents, task) if running else kind.open_corpus) as corpus:
+        if continues_text(task):
+            texts = [text for text in _whole_documents(corpus) if text.strip()]
+            if not texts:
+                raise RegardError("nothing to score: there is no text", corpus.name)
+            found = task.perplexity(texts, asked.stride, divided(block=1))
+        elif fills_words(task):
+            from regard.tasks.language.training import evaluate_corpus
+
+            found = evaluate_corpus(task, corpus, divided(block=1))
+        else:
+            own = [getattr(asked, name) for name in kind.evaluate_options if name not in ("test", "columns", "with_")]
+            found = cast(Any, task).evaluate(corpus, *own, divide=divided())
         return found.to_dict(), found.lines()
-
-
-def _score_running_text(task: Task, corpus: Corpus[Any], stride: int | None, divide: Divide) -> Scored:
-    """The scores of predicting running text, or masked tokens in it."""
-    from regard.tasks.kinds import continues_text, fills_words
-
-    if continues_text(task):
-        texts = [text for text in _whole_documents(corpus) if text.strip()]
-        if not texts:
-            raise RegardError("nothing to score: there is no text", corpus.name)
-        found = task.perplexity(texts, stride, divide)
-        return found.to_dict(), found.lines()
-    from regard.tasks.language.training import evaluate_corpus
-
-    assert fills_words(task)
-    guesses = evaluate_corpus(task, corpus, divide)
-    return guesses.to_dict(), guesses.lines()
 
 
 def _documents(task: Task, path: Path, key: str | None) -> Corpus[Any]:

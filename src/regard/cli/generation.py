@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.io.answer_report import AnswerReport
 from regard.cli.io.documents import NO_DOCUMENT_OPTIONS, DocumentOptions, about, find_files, translate_files
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, Output, Precision, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts, ParallelLines, Text, refuse_document
 from regard.cli.io.lines import json_line, one_cell, one_line, piece_values, unseen_values
-from regard.cli.io.terminal import say, say_invalid_lines
+from regard.cli.io.terminal import say
 from regard.cli.io.writer_options import (
     NO_SAMPLING,
     NO_WRITER_OPTIONS,
@@ -133,8 +132,7 @@ def translate(
             translate_files(files, exchange, task, replace(wanted, scores=False), given, document)
             return
         wanted = replace(wanted, scores=json or nbest > 1 or exchange.given.by_hand)
-        if not json:
-            exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
+        exchange.report.below = task.assets.doubted_below
 
         def values(one: Hypothesis) -> dict[str, object]:
             found = {**_values(task, one), "words": list(map(asdict, task.words(one)))}
@@ -230,8 +228,7 @@ def ask(
         task = search.apply(exchange, opened, not wanted.draws)
         wanted = replace(wanted, scores=json or n > 1 or exchange.given.by_hand)
         tells = not json and not wanted.draws  # of drawn outputs many are improbable
-        if tells:
-            exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
+        exchange.report.below = task.assets.doubted_below
 
         def warn_once(lines: Iterator[str]) -> Iterator[str]:
             """The lines, and a warning before the first whose prefix the model never learned."""
@@ -384,14 +381,11 @@ def _prompts(given: InputTexts) -> list[str]:
     """The arguments, or the whole file or stdin as one prompt."""
     if not given.arguments and given.path is None and sys.stdin.isatty():
         return [""]
-    from regard.text.lines import InvalidLines
-
-    notes = InvalidLines()
     given.end = True
     lines, size = list[str](), 0
-    for line in given.lines(notes):
+    for line in given.lines():
         lines.append(line)
         if (size := size + len(line)) > LONGEST:
             raise RegardError(f"is longer than {LONGEST:,} characters; a prompt stands in memory", given.name)
-    say_invalid_lines(given.name, notes)
+    given.tell_invalid()
     return lines if given.arguments else ["\n".join(lines)]

@@ -64,9 +64,8 @@ def info(
 
         recipe, assets = load_recipe_and_assets(found := model_folder(folder))
         model, sizes, built = recipe.model, assets.sizes, outline(recipe, assets)  # which hardly reads a weight
-        exported = f"\n{exports_of(found, recipe, assets).line}\n"
         more, said = _folder_facts(found, recipe, assets)
-        exported = "".join(f"\n{line}\n" for line in said) + exported
+        exported = "".join(f"\n{line}\n" for line in [*said, exports_of(found, recipe, assets).line])
         packed = read(found) if (found / MODEL).exists() else None
         known, title = None, f"{name if found == folder else found}, a model folder"
     else:
@@ -100,11 +99,11 @@ def info(
         result(table(title, model, sizes, parts, known) + exported + measured)
 
 
-def _folder_facts(folder: Path, recipe: Recipe, assets: Any) -> tuple[dict[str, Any], list[str]]:
+def _folder_facts(folder: Path, recipe: Recipe, assets: Any) -> tuple[dict[str, object], list[str]]:
     """What only a model folder says, as values and lines: languages of a translator, the base of an adapter."""
     from regard.config.adapter import Base
 
-    values, lines = dict[str, Any](), list[str]()
+    values, lines = dict[str, object](), list[str]()
     pair, known = (recipe.text.source_language, recipe.text.target_language), getattr(assets, "languages", None)
     if known:
         values = {"languages": known.codes, "directions": known.directions}

@@ -19,9 +19,11 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, suppress
-from io import BytesIO
-from itertools import chain, islice
-from typing import BinaryIO, Generic, Never, Self, TypeVar
+from itertools import chain, islice, pairwise
+from typing import Any, BinaryIO, Generic, Never, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regard.system import errors
 from regard.system.errors import RegardError
@@ -41,6 +43,8 @@ _PIPE, _SET_PIPE, _PIPE_SIZE = 1 << 20, 1031, 1032
 _LENGTH = struct.Struct("<q")
 _ANSWER, _REFUSAL, _FAILURE = b"answer  ", b"refusal ", b"failure "
 """What begins an answer: it is one; the user's error; a programming error."""
+_PART = "\0"
+"""Key of an object that stands for bytes or numbers in a packed value."""
 _SWITCH = "TOKENIZERS_PARALLELISM"
 """Environment variable of the tokenizers' own threads, which do not survive in a copy."""
 
@@ -280,21 +284,21 @@ class MapReduce(ABC, Generic[Item, Found]):
     def do(self, item: Item) -> Found:
         """What is made of an item."""
 
-    @abstractmethod
     def pack_item(self, item: Item) -> bytes:
         """An item as bytes, at least one."""
+        return pack(item)
 
-    @abstractmethod
     def unpack_item(self, content: bytes) -> Item:
         """The opposite."""
+        return unpack(content)
 
-    @abstractmethod
     def pack_found(self, found: Found) -> bytes:
         """What was made of an item as bytes."""
+        return pack(found)
 
-    @abstractmethod
     def unpack_found(self, content: bytes) -> Found:
         """The opposite."""
+        return unpack(content)
 
     @property
     def content(self) -> bytes:
@@ -350,15 +354,30 @@ def _raise(error: Exception) -> Iterator[Never]:
     yield
 
 
-def join_parts(*parts: bytes) -> bytes:
-    """Parts as one, for :func:`split_parts`."""
-    sizes = [len(part) for part in parts]
-    return b"".join([_LENGTH.pack(len(parts)), *map(_LENGTH.pack, sizes), *parts])
+def pack(value: object) -> bytes:
+    """A value of JSON in which bytes and rows of numbers may stand, as bytes, for :func:`unpack`."""
+    parts = list[bytes]()
+
+    def put(one: bytes | NDArray[np.generic]) -> dict[str, object]:
+        parts.append(one if isinstance(one, bytes) else one.tobytes())
+        return {_PART: (len(parts) - 1, None if isinstance(one, bytes) else one.dtype.str)}
+
+    head = json.dumps(value, ensure_ascii=False, default=put).encode("utf-8", "surrogatepass")
+    sizes = np.array([len(head), *map(len, parts)], "<i8")
+    return b"".join([len(sizes).to_bytes(8, "little"), sizes.tobytes(), head, *parts])
 
 
-def split_parts(content: bytes) -> list[bytes]:
-    """The opposite."""
-    whole = BytesIO(content)
-    (count,) = _LENGTH.unpack(whole.read(_LENGTH.size))
-    sizes = _LENGTH.iter_unpack(whole.read(_LENGTH.size * count))
-    return [whole.read(size) for (size,) in sizes]
+def unpack(content: bytes) -> Any:
+    """The opposite; what was a tuple is a list."""
+    count = int.from_bytes(content[:8], "little")
+    begin = 8 + 8 * count
+    ends = begin + np.frombuffer(content, "<i8", count, 8).cumsum()
+    head, *parts = (content[one:other] for one, other in pairwise([begin, *ends.tolist()]))
+
+    def take(one: dict[str, tuple[int, str | None]]) -> object:
+        if _PART not in one:
+            return one
+        number, kind = one[_PART]
+        return parts[number] if kind is None else np.frombuffer(parts[number], kind)
+
+    return json.loads(head.decode("utf-8", "surrogatepass"), object_hook=take)

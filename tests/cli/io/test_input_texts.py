@@ -14,7 +14,6 @@ import zstandard
 
 from regard.cli.io.input_texts import InputTexts
 from regard.system.errors import UsageError
-from regard.text.lines import InvalidLines
 from tests.refusals import refused
 
 OF_TEXTS = ("translate", "classify", "tag", "fill", "encode", "generate")
@@ -177,7 +176,7 @@ def test_a_terminal_is_told_how_it_ends(monkeypatch: pytest.MonkeyPatch, capsys:
             return True
 
     monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"a\n")))
-    assert list(InputTexts().lines(InvalidLines())) == ["a"]
+    assert list(InputTexts().lines()) == ["a"]
     assert capsys.readouterr().err == "regard: reading from the terminal, a text a line; Ctrl-D ends it\n"
 
 
@@ -187,7 +186,7 @@ def test_how_much_is_read_is_known_of_files_and_arguments(tmp_path: Path) -> Non
     packed.write_bytes(gzip.compress(b"aaa\n"))
     shares = []
     for given in (InputTexts((), plain), InputTexts(["aaa", "bbb", "cc", ""]), InputTexts((), packed)):
-        lines = given.lines(InvalidLines())
+        lines = given.lines()
         next(lines)
         shares.append(given.share)
         list(lines)

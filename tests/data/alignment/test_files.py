@@ -11,7 +11,7 @@ from regard.data.alignment.hmm import LONGEST
 from regard.data.checks.pairs import check_pairs
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import PairEncoder
-from regard.data.prepare.split import Split, SplitCorpora
+from regard.data.prepare.split import TRAIN, VALIDATION, SplitCorpora
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from tests.data.prepare.preparing import written
@@ -61,7 +61,7 @@ def test_words_of_the_tokenizer_get_the_links_of_the_words_that_they_stand_in(tm
     (tmp_path / "links").write_text("0-0 1-1 2-2 3-4 4-3\n\n0-0 2-0\n0-0\n0-0 1-1 2-2\n0-0\n")
     recipe = recipe_from({"data": {"max_tokens": 2 * LONGEST}})
     encoder = PairEncoder(learn_vocabularies(zip(sources, targets, strict=True), 300), recipe)
-    split = Split(np.arange(6) == 5, np.zeros(6, np.bool_))
+    split = np.where(np.arange(6) == 5, VALIDATION, TRAIN).astype(np.int8)
     examples = SplitCorpora(DataScan.of([corpus]), lambda: split)
     found = list(read_links(examples, [tmp_path / "links"], encoder))
     # The well - known dog , she says .     Der bekannte Hund , sagt sie .

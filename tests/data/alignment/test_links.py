@@ -1,19 +1,16 @@
 """Links of words: their format, and the error rate."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from regard.data.alignment.links import alignment_error_rate, read_gold, read_links, write_links
+from regard.data.alignment.links import alignment_error_rate, read_gold, write_links
 from tests.refusals import refused
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_what_is_written_is_read() -> None:
     draw = np.random.default_rng(1)
     links = [frozenset(map(tuple, draw.integers(0, 12, (count, 2)).tolist())) for count in (0, 1, 7, 30)]
-    (tmp_path / "a.txt").write_text("".join(f"{write_links(one)}\n" for one in links))
-    assert read_links(tmp_path / "a.txt") == links
+    assert [read_gold(write_links(one)) for one in links] == [(one, one) for one in links]
     assert write_links(frozenset([(1, 0), (0, 11), (0, 2)])) == "0-2 0-11 1-0"
 
 
@@ -22,10 +19,9 @@ def test_possible_links_hold_the_sure_ones() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["0-", "1", "a-b", "0-0,1-1", "-1-0", "0--1", "٣-١", "1234567890-1"])
-def test_what_is_no_link_is_refused(tmp_path: Path, wrong: str) -> None:
-    (tmp_path / "a.txt").write_text(f"0-0\n1-1 {wrong}\n")
+def test_what_is_no_link_is_refused(wrong: str) -> None:
     with refused(where="a.txt:2"):
-        read_links(tmp_path / "a.txt")
+        read_gold(f"1-1 {wrong}", "a.txt:2")
 
 
 def test_the_error_rate_is_that_of_the_formula() -> None:

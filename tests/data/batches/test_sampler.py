@@ -208,20 +208,23 @@ class Made:
         self.tokens = self.room = 10
 
 
-def feed(prefetch: int) -> DataLoader[Made]:
-    return DataLoader(Made, Plan(), "f", 30.0, prefetch)  # type: ignore[arg-type]
+def feed() -> DataLoader[Made]:
+    return DataLoader(Made, Plan(), "f", 30.0)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("prefetch", [0, 1, 5])
-def test_each_batch_comes_with_the_position_behind_it_from_any_position_on(prefetch: int) -> None:
-    whole = list(itertools.islice(feed(0).iterate(), 9))
+@pytest.mark.parametrize("ahead", [1, 5])
+def test_each_batch_comes_with_the_position_behind_it_from_any_position_on(
+    ahead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = list(itertools.islice(feed().iterate(), 9))
+    monkeypatch.setattr(sampler, "AHEAD", ahead)
     assert [batch.said[0] for batch, _ in whole] == [Position(), *(behind for _, behind in whole[:-1])]
     for start in range(5):
-        again = itertools.islice(feed(prefetch).iterate(whole[start - 1][1] if start else None), 4)
+        again = itertools.islice(feed().iterate(whole[start - 1][1] if start else None), 4)
         found = [(batch.said, behind) for batch, behind in again]
         assert found == [(batch.said, behind) for batch, behind in whole[start : start + 4]]
-    assert feed(0).batches_per_epoch == 3.0
-    last = feed(prefetch).iterate(Position(2, 0, 2))
+    assert feed().batches_per_epoch == 3.0
+    last = feed().iterate(Position(2, 0, 2))
     next(last)
     with pytest.raises(FileNotFoundError):  # an error in making comes through
         next(last)

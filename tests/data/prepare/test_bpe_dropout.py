@@ -12,7 +12,7 @@ import pytest
 from regard.data.batches.batch import pack_sources
 from regard.data.batches.texts import WordMarks
 from regard.data.prepare import bpe_dropout as module
-from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, SegmentedShards, Segmenter, WordTable
+from regard.data.prepare.bpe_dropout import Ragged, SegmentedShards, Segmenter, WordTable
 from regard.data.prepare.shards import Shards, SideWriter
 from regard.data.prepare.windowing import Frame, TagEncoder
 from regard.text.tags import TaggedWords, places_of
@@ -37,11 +37,11 @@ def framing() -> Tokenizer:
 
 def test_without_dropout_it_equals_the_library() -> None:
     tokenizer = learn(WORDS, 330)
-    segmenter, none = Segmenter(tokenizer, 0.5, seed=1), Segmenter(tokenizer, 0.0, seed=1)
+    segmenter, none = Segmenter(tokenizer, 0.5, 1, 2), Segmenter(tokenizer, 0.0, 1, 2)
     for text in [*WORDS, "unseen words, 123 naïve!", "aaaaabbbbb" * 9]:
         words = tokenizer.words(text)
         assert [id for word in words for id in segmenter.plain(word)] == tokenizer.encode(text).ids
-        assert all(none.sample(word, 2) == [segmenter.plain(word)] * 2 for word in words)
+        assert all(none.sample(word) == [segmenter.plain(word)] * 2 for word in words)
 
 
 def test_draws_spell_the_word_and_depend_on_seed_and_word_only() -> None:
@@ -49,7 +49,7 @@ def test_draws_spell_the_word_and_depend_on_seed_and_word_only() -> None:
     words = [word for text in WORDS for word in tokenizer.words(text)]
     drawn, again, other = ({} for _ in range(3))
     for found, seed, order in ((drawn, 1, words), (again, 1, words[::-1]), (other, 2, words)):
-        found |= {word: Segmenter(tokenizer, 0.3, seed).sample(word, 16) for word in order}
+        found |= {word: Segmenter(tokenizer, 0.3, seed, 16).sample(word) for word in order}
     assert all("".join(tokenizer.names[id] for id in ids) == word for word in words for ids in drawn[word])
     assert drawn == again != other
 
@@ -61,12 +61,12 @@ def test_a_merge_is_left_out_as_often_as_said_and_has_another_chance_after_the_n
     # ab is done (1 - p), or cd alone p(1 - p), or none p²; after one is done, the other is drawn.
     exact = {2: (1 - p) * (1 - p) + p * (1 - p) * (1 - p), 3: (1 - p) * p + p * (1 - p) * p, 4: p * p}
     for word, shares in (("ab", {1: 1 - p, 2: p}), ("abcd", exact)):
-        draws = Counter(len(ids) for ids in Segmenter(tokenizer, p, seed=5).sample(word, 8000))
+        draws = Counter(len(ids) for ids in Segmenter(tokenizer, p, 5, 8000).sample(word))
         assert all(abs(draws[pieces] / 8000 - share) < 0.025 for pieces, share in shares.items())
 
 
 def side_of(folder: Path, tokenizer: Tokenizer, max_tokens: int = 100) -> SegmentedShards:
-    table = WordTable(tokenizer, Segmenter(tokenizer, 0.4, 1), 16)
+    table = WordTable(Segmenter(tokenizer, 0.4, 1, 16))
     writer = SideWriter(folder, "train.source", 1 << 32)
     coded = [table.words(text) for text in TEXTS]
     assert [count for _, count in coded] == [len(ids) + 1 for ids in tokenizer.ids_batch(TEXTS)]
@@ -115,12 +115,12 @@ def test_the_tokens_and_the_longest_are_those_of_what_is_drawn(tmp_path: Path, t
 
 
 def test_a_word_of_a_million_letters_is_not_drawn(tokenizer: Tokenizer, monkeypatch) -> None:
-    word, segmenter = "lowest" * 2, Segmenter(tokenizer, 0.4, 1)
-    assert len({tuple(ids) for ids in segmenter.sample(word, 16)}) > 1
+    word, segmenter = "lowest" * 2, Segmenter(tokenizer, 0.4, 1, 16)
+    assert len({tuple(ids) for ids in segmenter.sample(word)}) > 1
     monkeypatch.setattr(module, "LONGEST", len(word) - 1)
     plain = tokenizer.encode(word).ids
-    assert segmenter.sample(word, 16) == [plain] * 16
-    assert SegmentationSampler(tokenizer, segmenter, 16).of(tuple(plain)) == [plain]
+    assert segmenter.sample(word) == [plain] * 16
+    assert segmenter.of_pieces(tuple(plain)) == [plain]
 
 
 def test_the_hash_is_even() -> None:
@@ -132,8 +132,8 @@ def test_the_hash_is_even() -> None:
 def test_every_epoch_says_the_same_text_in_other_pieces(framing: Tokenizer) -> None:
     plain = [[*framing.begin, *ids.tolist(), framing.end] for ids in framing.ids_batch(FRAMED)]
     for dropout in (0.5, 0.0):
-        draws = SegmentationSampler(framing, Segmenter(framing, dropout, 1), 8)
-        side, again = (module.segment_texts(Ragged(plain), draws, 1, 64) for _ in range(2))
+        segmenter = Segmenter(framing, dropout, 1, 8)
+        side, again = (module.segment_texts(Ragged(plain), segmenter, 64) for _ in range(2))
         epochs = [parts(side, epoch) for epoch in range(6)]
         assert epochs == [parts(again, epoch) for epoch in range(6)]
         assert (epochs == [plain] * 6) == (len({str(epoch) for epoch in epochs}) == 1) == (dropout == 0.0)
@@ -152,8 +152,8 @@ def encoded(framing: Tokenizer) -> CODED:
 
 
 def tagged(framing: Tokenizer, encoded: CODED, dropout: float = 0.3, max_tokens: int = 60, seed: int = 1):
-    draws = SegmentationSampler(framing, Segmenter(framing, dropout, seed), 8)
-    return module.segment_tagged(Ragged(encoded[0]), Ragged(encoded[1]), draws, seed, max_tokens)
+    segmenter = Segmenter(framing, dropout, seed, 8)
+    return module.segment_tagged(Ragged(encoded[0]), Ragged(encoded[1]), segmenter, max_tokens)
 
 
 def words_of(ids: list[int], marks: list[int], tokenizer: Tokenizer) -> list[tuple[str, int]]:

@@ -28,7 +28,7 @@ from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import FlatWindows, RefusedExample
 from regard.data.prepare.folder import DataMismatch, PreparedExamples, PreparedPairs
 from regard.data.prepare.preparation import count_sample
-from regard.data.prepare.split import TRAIN, Split, SplitCorpora
+from regard.data.prepare.split import SHARED, TRAIN, VALIDATION, SplitCorpora
 from regard.data.prepare.windowing import ClassEncoder, Frame, LabelIds
 from regard.system.errors import Damaged, RegardError
 from regard.system.forks import SAFE, ForkedWorkers
@@ -136,9 +136,8 @@ def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SplitCorpora[Tex
     (tmp_path / "b.tsv").write_text("".join("\t".join(row) + "\n" for row in rows[120:]))
     learned = [TwoFiles(tmp_path / "a.en", tmp_path / "a.de"), open_pairs(tmp_path / "b.tsv")]
     held_B = np.arange(241) % 11 == 3
-    return SplitCorpora(
-        DataScan([PairScan(corpus).run() for corpus in learned]), lambda: Split(held_B, np.roll(held_B, 2))
-    )
+    marks_B = np.select([held_B, np.roll(held_B, 2)], [VALIDATION, SHARED], TRAIN).astype(np.int8)
+    return SplitCorpora(DataScan([PairScan(corpus).run() for corpus in learned]), lambda: marks_B)
 
 
 @pytest.mark.one_of(3)

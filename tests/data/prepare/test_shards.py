@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.prepare.shards import DocumentIndex, DocumentIndexWriter, Shards, SideWriter, ragged_indices
+from regard.data.prepare.shards import DocumentIndex, OffsetsWriter, Shards, SideWriter, ragged_indices
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), max_size=20))
@@ -42,7 +42,7 @@ def test_what_was_written_is_gathered(tmp_path: Path, file_tokens: int, pieces: 
 
 @pytest.mark.parametrize("parts", [[[1, 3, 2], [1], [], [4]], [[1, 1]], [[], []]])
 def test_windows_follow_each_other_example_by_example(tmp_path: Path, parts: list[list[int]]) -> None:
-    writer = DocumentIndexWriter(tmp_path, "train.wholes")
+    writer = OffsetsWriter(tmp_path, "train.wholes")
     for part in parts:
         writer.add(part)
     name, files = writer.close()
@@ -59,7 +59,7 @@ def test_windows_follow_each_other_example_by_example(tmp_path: Path, parts: lis
 
 def test_windows_are_counted_where_there_are_more(tmp_path: Path) -> None:
     for name, counts, said in (("a", [1, 1], "2 texts"), ("b", [1, 1200], "2 texts (1,201 windows)")):
-        writer = DocumentIndexWriter(tmp_path, name)
+        writer = OffsetsWriter(tmp_path, name)
         writer.add(counts)
         writer.close()
         assert DocumentIndex(tmp_path / name).format_count("texts") == said

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from regard.data.corpora.corpus import TextPair, text_hash
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.split import split_each, split_pairs, split_texts
+from regard.data.prepare.split import SHARED, TRAIN, VALIDATION, split_each, split_pairs, split_texts
 from regard.system.errors import RegardError
 from regard.text.lines import InvalidLines
 from tests.refusals import refused
@@ -48,12 +48,11 @@ def test_no_sentence_is_on_both_sides(pairs: list[tuple[str, str]], count: int, 
         assert "valid_source" in str(error)  # noqa: PT017
         return
     for side in (0, 1):
-        train = {pairs[i][side].strip().casefold() for i in np.flatnonzero(~(parts.validation_B | parts.left_B))}
-        validation = {pairs[i][side].strip().casefold() for i in np.flatnonzero(parts.validation_B)}
+        train = {pairs[i][side].strip().casefold() for i in np.flatnonzero(parts == TRAIN)}
+        validation = {pairs[i][side].strip().casefold() for i in np.flatnonzero(parts == VALIDATION)}
         assert not train & validation
         assert "" not in validation
-    assert 1 <= parts.validation_B.sum() <= max(1, min(count, len(pairs) // 10))
-    assert not (parts.validation_B & parts.left_B).any()
+    assert 1 <= (parts == VALIDATION).sum() <= max(1, min(count, len(pairs) // 10))
 
 
 CORPUS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=30)
@@ -69,23 +68,21 @@ def test_of_several_languages_no_sentence_is_on_either_side(
     except RegardError as error:
         assert "valid_source" in str(error)  # noqa: PT017
         return
-    held = {text.strip().casefold() for i in np.flatnonzero(parts.validation_B) for text in pairs[i]}
-    learned = {
-        text.strip().casefold() for i in np.flatnonzero(~(parts.validation_B | parts.left_B)) for text in pairs[i]
-    }
+    held = {text.strip().casefold() for i in np.flatnonzero(parts == VALIDATION) for text in pairs[i]}
+    learned = {text.strip().casefold() for i in np.flatnonzero(parts == TRAIN) for text in pairs[i]}
     assert not held & learned
     assert "" not in held
-    for some, size in zip(np.split(parts.validation_B, np.cumsum(sizes)[:-1]), sizes, strict=True):
+    for some, size in zip(np.split(parts == VALIDATION, np.cumsum(sizes)[:-1]), sizes, strict=True):
         assert some.sum() <= max(1, min(count // len(sizes), size // 10))
 
 
 def test_unique_pairs_are_preferred_so_none_is_lost() -> None:
     pairs = [("same", "gleich")] * 50 + [(f"s{i}", f"t{i}") for i in range(50)]
     parts = split_pairs(scanned(pairs).hashes_B2, 10, seed=1)
-    assert (parts.validation_B.sum(), parts.left_B.sum()) == (10, 0)
-    assert not parts.validation_B[:50].any()
+    assert [(parts == mark).sum() for mark in (VALIDATION, SHARED)] == [10, 0]
+    assert (parts[:50] == TRAIN).all()
     other = split_pairs(scanned(pairs).hashes_B2, 10, seed=2)
-    assert (other.validation_B != parts.validation_B).any()
+    assert (other != parts).any()
 
 
 def test_too_few_are_counted_in_a_sentence() -> None:

@@ -283,4 +283,4 @@ def test_of_many_characters_the_most_frequent_are_taken_and_none_is_dropped(lett
     assert [letters.piece(id) for id in letters.encode("e 東\n").ids] == ["e", "▁", "東", "<0x0A>"]
     assert spell("東") in learn(["a" * 50_000 + "東"], 400, units="characters").names
     with refused(UsageError, "text.bpe_dropout"):
-        Segmenter(letters, 0.1, 1)
+        Segmenter(letters, 0.1, 1, 1)

@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from regard.cli.io.terminal import say
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
+    from regard.tasks.text.writer import Hypothesis
     from regard.text.confidence import UnseenWord
     from regard.text.language_ngrams import LanguagePrediction
 
@@ -46,22 +47,6 @@ class _Tally:
         return f"{'line' if self.count == 1 else 'lines'} {self.names(', ')}"
 
 
-class GeneratedText(Protocol):
-    """A text that a model wrote."""
-
-    @property
-    def text(self) -> str:
-        """What it wrote."""
-
-    @property
-    def confidence(self) -> float:
-        """The mean probability of a token."""
-
-    @property
-    def unsure(self) -> bool | None:
-        """Whether that is doubted; ``None``: not known."""
-
-
 class AnswerReport:
     """Notes on texts that are answered in groups, by this process or by copies of it.
 
@@ -72,7 +57,7 @@ class AnswerReport:
     """
 
     def __init__(self, below: float | None, each: bool, tell: Callable[[str], None] = say) -> None:
-        self._below, self._each, self._tell = below, each, tell
+        self.below, self._each, self._tell = below, each, tell
         self._group: list[tuple[int, list[str], float | None, bool, tuple[str, float] | None]] = []
         self._damaged: list[tuple[int, str]] = []
         self._languages: dict[str, _Tally] = {}
@@ -85,7 +70,7 @@ class AnswerReport:
         first: int,
         texts: Sequence[str],
         unseen: Unseen,
-        answers: Sequence[GeneratedText],
+        answers: Sequence[Hypothesis],
         guesses: Sequence[LanguagePrediction | None] = (),
     ) -> None:
         """Note what is to be told of texts.
@@ -136,7 +121,7 @@ class AnswerReport:
                 told.append(f"{quoted} {'is' if len(words) == 1 else 'are'} in no training text")
             if confidence is not None:
                 self._unsure.add(f"{number}")
-                sure = f"probability {confidence:.3f} a token, where {self._below:.3f} or more is usual"
+                sure = f"probability {confidence:.3f} a token, where {self.below:.3f} or more is usual"
                 told.append(f"the model is unsure ({sure})")
             if empty:
                 self._empty.add(f"{number}")
@@ -164,7 +149,7 @@ class AnswerReport:
             what = f"{have} words or signs that no training text has"
             self._tell(f"{self._unseen.count:,} {of} {what}: {self._unseen.names('; ')}")
         if self._unsure.count:
-            sure = f"the model is unsure of {self._unsure.count:,} {of} (probability below {self._below:.3f} a token)"
+            sure = f"the model is unsure of {self._unsure.count:,} {of} (probability below {self.below:.3f} a token)"
             self._tell(f"{sure}: {self._unsure.lines()}")
         if self._empty.count:
             self._tell(f"the model wrote nothing for {self._empty.count:,} {of} ({TUNE}): {self._empty.lines()}")

@@ -138,7 +138,7 @@ def translate_files(
         say("tags go where the mean attention of all layers says; regard align --tune finds better heads")
     for number, one in enumerate(files, 1):
         if one.output is not None and one.output != given.output:
-            if _is_newer(one.output, one.input):
+            if one.output.is_file() and one.output.stat().st_mtime >= one.input.stat().st_mtime:
                 say(f"{one.output}: is there, and newer than {one.input}; it stays as it is")
                 continue
             say(f"{one.input} ({number:,} of {len(files):,})")
@@ -239,7 +239,3 @@ def _memory(path: Path | None, task: Translation) -> TranslationMemory | None:
     if path.suffix.lower() not in MEMORIES:
         raise UsageError(f"{path.name!r:.60} is no memory; these end in {', '.join(MEMORIES)}", "--memory")
     return TranslationMemory.read(path, task.direction)
-
-
-def _is_newer(output: Path, source: Path) -> bool:
-    return output.is_file() and output.stat().st_mtime >= source.stat().st_mtime

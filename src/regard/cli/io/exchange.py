@@ -19,7 +19,7 @@ from regard.cli.io.answer_report import AnswerReport
 from regard.cli.io.input_texts import NO_LINES, Input, InputTexts, ParallelLines
 from regard.cli.io.lines import bursts, chunks, encode_line, number_groups, poll_lines
 from regard.cli.io.load_model import check_threads, open_model, refuse_unwritable
-from regard.cli.io.terminal import Stop, progress, say, say_invalid_lines
+from regard.cli.io.terminal import Stop, progress, say
 from regard.system import disk
 from regard.system.errors import RegardError, Stopped, UsageError
 from regard.system.installation import version_of
@@ -155,7 +155,6 @@ class Exchange:
         self.command, self.folder, self._options = command, folder, given
         self.given, self._beside = InputTexts(texts, given.input), beside
         self.target = OutputFile(given.output, self.given, beside)
-        self._device, self._by_engine = "cpu", False
         self._about: dict[str, object] = {"command": command, **options, **beside.about}
         self._stop = Stop(EARLY, ASKED)
         self._in_blocks = self.given.steady or (given.processes or 1) > 1
@@ -173,23 +172,22 @@ class Exchange:
 
     def open_model(self) -> Task:
         """Load the model's task."""
-        check_threads(self._options.processes, "--processes")
+        asked = self._options
+        check_threads(asked.processes, "--processes")
         from regard import __version__
         from regard.tasks.model_path import fingerprint
 
         model = fingerprint(self.folder)  # before loading, in case the model is replaced meanwhile
-        asked = self._options
-        task = open_model(self.folder, asked.device, asked.threads, self.command, asked.precision)
+        self._task = task = open_model(self.folder, asked.device, asked.threads, self.command, asked.precision)
         self.given.rows = task.info.reads == "image"
-        self._device, self._by_engine = task.device_name, task.engine is not None
-        self._about |= {"model": model, "device": self._device}
-        self._about |= {"--threads": self._options.threads, "regard": __version__}
-        self._about |= {"engine": self._by_engine, "precision": task.precision if self._by_engine else "fp32"}
+        by_engine = task.engine is not None
+        self._about |= {"model": model, "device": task.device_name, "--threads": asked.threads, "regard": __version__}
+        self._about |= {"engine": by_engine, "precision": task.precision if by_engine else "fp32"}
         return task
 
     def reuse(self, other: Exchange) -> None:
         """Answer with the model that another exchange opened."""
-        self._device, self._by_engine, self._about = other._device, other._by_engine, {**other._about, **self._about}
+        self._task, self._about = other._task, {**other._about, **self._about}
 
     def open_beside(self, option: str, path: Path) -> Task:
         """Load another model for the same command, which an option names."""
@@ -212,9 +210,9 @@ class Exchange:
             self.keep(lambda texts, first: b"".join(map(encode_line, answer(texts, first))), joined)
             return
         count = 0
-        with self._lines() as lines, self.target.stream() as stream:
-            texts = joined(lines)
-            grouped = number_groups(chunks(texts) if self._in_blocks else bursts(texts))
+        with self.target.stream() as stream:
+            texts = joined(self.given.lines())
+            grouped = chunks(texts) if self._in_blocks else bursts(texts)
             with self._answers(lambda *of: b"".join(map(encode_line, answer(*of))), grouped) as answered:
                 for group, first, found in answered:
                     for part in map(encode_line, answer(group, first)) if found is None else [found]:
@@ -222,38 +220,33 @@ class Exchange:
                     stream.flush()
                     self.report.close_group(len(group))
                     count += len(group)
+        self.given.tell_invalid()
         self._beside.tell_left(count)
         self.report.tell_all()
 
     @contextlib.contextmanager
     def _answers(
-        self, content: Content, groups: Iterator[tuple[list[str], int]]
+        self, content: Content, groups: Iterable[list[str]], first: int = 1
     ) -> Iterator[Iterator[tuple[list[str], int, bytes | None]]]:
-        """Groups of texts and their answers by other processes; one process where texts are answered as they arrive."""
+        """Groups of texts, the number of the first of each, and their answers by other processes.
+
+        One process answers where texts are answered as they arrive; of what it answers itself there is ``None``.
+        """
         from regard.runs.workers.processes import answer_groups, answer_processes
 
         asked, threads = self._options.processes, self._options.threads
-        if self._by_engine:  # each process has one thread
+        if self._task.engine is not None:  # each process has one thread
             asked, threads = asked or threads, None
-        processes = partial(answer_processes, asked, threads, self._device) if self._in_blocks else None
+        processes = partial(answer_processes, asked, threads, self._task.device_name) if self._in_blocks else None
 
         def pack(texts: list[str], first: int) -> bytes:
             """Answers of another process, with its notes."""
             return self.report.pack(content(texts, first))
 
-        with contextlib.closing(answer_groups(pack, groups, processes)) as answered:
+        with contextlib.closing(answer_groups(pack, number_groups(groups, first), processes)) as answered:
             yield (
                 (texts, first, None if found is None else self.report.unpack(found)) for texts, first, found in answered
             )
-
-    @contextlib.contextmanager
-    def _lines(self) -> Iterator[Iterator[str]]:
-        """The lines of the input; invalid UTF-8 lines are reported at the end."""
-        from regard.text.lines import InvalidLines
-
-        notes = InvalidLines()
-        yield self.given.lines(notes)
-        say_invalid_lines(self.given.name, notes)
 
     def keep(
         self, content: Content, joined: Callable[[Iterator[str]], Iterator[str]] = iter, whole: Whole | None = None
@@ -265,15 +258,16 @@ class Exchange:
             joined: as for :meth:`answer`.
             whole: builds the file from all that was kept; default: unchanged.
         """
-        with self._lines() as lines:
-            if self.target.file is None:
-                with self._answers(content, number_groups(chunks(joined(lines)))) as answered:
-                    found = b"".join(content(group, first) if out is None else out for group, first, out in answered)
-                with self.target.stream() as stream:
-                    stream.write(found if whole is None else whole(BytesIO(found)))
-            else:
-                texts = joined(lines if self.given.steady else poll_lines(lines, self._check))
-                self.make(content, texts, chunks, whole)
+        lines = self.given.lines()
+        if self.target.file is None:
+            with self._answers(content, chunks(joined(lines))) as answered:
+                found = b"".join(content(group, first) if out is None else out for group, first, out in answered)
+            with self.target.stream() as stream:
+                stream.write(found if whole is None else whole(BytesIO(found)))
+        else:
+            texts = joined(lines if self.given.steady else poll_lines(lines, self._check))
+            self.make(content, texts, chunks, whole)
+        self.given.tell_invalid()
 
     def make(
         self,
@@ -295,10 +289,10 @@ class Exchange:
             if results.texts:
                 say(f"{self.target.path}: resuming after text {results.texts:,}")
                 self.report.before = results.texts
-            groups, count = number_groups(grouped(rest), results.texts + 1), results.texts
+            count = results.texts
             with (
-                progress(results.texts, self.given.share_of(results.texts)) as shown,
-                self._answers(content, groups) as answered,
+                progress(count, self.given.share_of(count)) as shown,
+                self._answers(content, grouped(rest), count + 1) as answered,
             ):
                 for group, first, found in answered:
                     self._check()

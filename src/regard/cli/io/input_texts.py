@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -20,9 +20,7 @@ from regard.cli.io.load_model import refuse_no_file
 from regard.cli.io.terminal import say, say_invalid_lines
 from regard.system.errors import UsageError
 from regard.text.counts import counted
-
-if TYPE_CHECKING:
-    from regard.text.lines import InvalidLines
+from regard.text.lines import MAGIC, InvalidLines, decode_lines, lines, matching_lines
 
 Text = Annotated[
     str,
@@ -90,6 +88,7 @@ class InputTexts:
         """Whether truncation keeps the end of a text instead of its start."""
         self.read = 0
         """Approximate bytes of the lines read so far."""
+        self._notes = InvalidLines()
 
     @property
     def share(self) -> float | None:
@@ -103,8 +102,6 @@ class InputTexts:
     @cached_property
     def size(self) -> int | None:
         """Total bytes of all lines; ``None`` if unknown before reading."""
-        from regard.text.lines import MAGIC
-
         if self.arguments or self.held is not None:
             return sum(len(text.encode("utf-8", "replace")) + 1 for text in self.arguments or self.held or ())
         if self.stat is None or not self._is_file:
@@ -115,9 +112,13 @@ class InputTexts:
                     return None
         return self.stat.st_size
 
-    def lines(self, notes: InvalidLines) -> Iterator[str]:
+    def tell_invalid(self) -> None:
+        """Report the invalid UTF-8 lines that were read, if any."""
+        say_invalid_lines(self.name, self._notes)
+
+    def lines(self) -> Iterator[str]:
         """The texts; invalid UTF-8 lines are noted, and excessively long words are truncated with a message."""
-        for number, text in enumerate(self._lines(notes), 1):
+        for number, text in enumerate(self._lines(), 1):
             self.read += len(text.encode("utf-8", "replace")) + 1
             if not self.rows and self.held is None and len(text) > LONGEST_WORD:
                 from regard.text.languages import shorten_words
@@ -129,20 +130,18 @@ class InputTexts:
                     say(f"warning: {self.name}: of line {number} {which} are read; {rest}")
             yield text
 
-    def _lines(self, notes: InvalidLines) -> Iterator[str]:
+    def _lines(self) -> Iterator[str]:
         if self.arguments:
             for number in self._mended:
-                notes.note(number)
+                self._notes.note(number)
             return iter(self.arguments)
         if self.held is not None:
             return iter(self.held)
-        from regard.text.lines import decode_lines, lines
-
         if self.path is not None:
-            return lines(self.path, notes)
+            return lines(self.path, self._notes)
         if sys.stdin.isatty():
             say("reading from the terminal, a text a line; Ctrl-D ends it")
-        return decode_lines(raw_lines(), notes)
+        return decode_lines(raw_lines(), self._notes)
 
 
 def refuse_document(path: Path | None, here: str = "") -> None:
@@ -155,8 +154,6 @@ def refuse_document(path: Path | None, here: str = "") -> None:
     Raises:
         UsageError: its name ends as that of a document, packed or not.
     """
-    from regard.text.lines import MAGIC
-
     if path is None:
         return
     plain = path.with_suffix("") if path.suffix.lower() in MAGIC else path
@@ -179,6 +176,19 @@ def refuse_file_names(texts: Sequence[str]) -> None:
             raise UsageError("stdin is read where there are no texts, or by --input -", text)
         if os.path.exists(text) and not os.path.isdir(text):
             raise UsageError("is a file, but arguments are texts; give it as --input, or put its name after --", text)
+
+
+def read_both(source: Path, target: Path) -> tuple[list[str], list[str]]:
+    """The lines of two files that belong together line by line; what is not valid UTF-8 is replaced, and told.
+
+    Raises:
+        RegardError: one cannot be read, or has more lines.
+    """
+    notes = InvalidLines(), InvalidLines()
+    found = matching_lines(source, target, notes)
+    say_invalid_lines(str(source), notes[0])
+    say_invalid_lines(str(target), notes[1])
+    return found
 
 
 @dataclass(frozen=True)
@@ -204,8 +214,6 @@ class ParallelLines:
         """
         if path is None:
             return cls(option)
-        from regard.text.lines import InvalidLines, lines
-
         refuse_no_file(path)
         notes = InvalidLines()
         found = tuple(lines(path, notes))

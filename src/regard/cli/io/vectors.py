@@ -75,64 +75,47 @@ class TokenWriter:
 
 
 class ImageWriter:
-    """One vector per image; an empty line or a header has none."""
+    """One vector per image, or per patch; an empty line or a header has none.
 
-    def __init__(self, vectors: ImageVectors, pool: Pool | None, normalise: bool) -> None:
-        self.vectors, self.pool, self.normalise = vectors, pool, normalise
+    Rows and columns of patches count from 1 in JSON, from 0 in arrays.
+    """
+
+    def __init__(self, vectors: ImageVectors, pool: Pool | None, normalise: bool, patches: bool) -> None:
+        self.vectors, self.pool, self.normalise, self.patches = vectors, pool, normalise, patches
+        self.places = [(row, column) for row in range(vectors.rows) for column in range(vectors.columns)]
 
     def objects(self, lines: list[str], first: int) -> Iterator[str]:
         """One JSON object per image, with its line; images before an unreadable line are answered first."""
         numbers, images, wrong = read_images(self.vectors, lines, first)
         for number, found in zip(numbers, self.compute(images), strict=True):
-            yield json_line({"line": number, **self.object_fields(found)})
+            if self.patches:
+                places = zip(self.places, found, strict=True)
+                each = [{"row": r + 1, "column": c + 1, "vector": round_floats(vector)} for (r, c), vector in places]
+                yield json_line({"line": number, "patches": each})
+            else:
+                yield json_line({"line": number, "vector": round_floats(found)})
         if wrong:
             raise wrong
 
     def arrays(self, lines: list[str], first: int) -> Arrays:
-        """The arrays of the images, with their line numbers."""
+        """One row per image or patch, with the line numbers."""
         numbers, images, wrong = read_images(self.vectors, lines, first)
         if wrong:
             raise wrong
-        return self.to_arrays(self.compute(images), np.array(numbers, np.int64) - 1)
-
-    def compute(self, images: list[Image]) -> Floats:
-        """One row per image."""
-        return self.vectors.images(images, self.pool, self.normalise)
-
-    def object_fields(self, found: Floats) -> dict[str, object]:
-        """The JSON fields of one image."""
-        return {"vector": round_floats(found)}
-
-    def to_arrays(self, found: Floats, places: NDArray[np.int64]) -> Arrays:
-        """One row per image."""
-        return {"vectors": found, "lines": places}
-
-
-class PatchWriter(ImageWriter):
-    """One vector per patch; rows and columns count from 1 in JSON, from 0 in arrays."""
-
-    def __init__(self, vectors: ImageVectors, normalise: bool) -> None:
-        super().__init__(vectors, None, normalise)
-        self.places = [(row, column) for row in range(vectors.rows) for column in range(vectors.columns)]
-
-    def compute(self, images: list[Image]) -> Floats:
-        """For each image, one row per patch."""
-        return self.vectors.patches(images, self.normalise)
-
-    def object_fields(self, found: Floats) -> dict[str, object]:
-        """The patches of one image."""
-        places = zip(self.places, found, strict=True)
-        return {
-            "patches": [{"row": r + 1, "column": c + 1, "vector": round_floats(vector)} for (r, c), vector in places]
-        }
-
-    def to_arrays(self, found: Floats, places: NDArray[np.int64]) -> Arrays:
-        """One row per patch."""
+        found, lines_B = self.compute(images), np.array(numbers, np.int64) - 1
+        if not self.patches:
+            return {"vectors": found, "lines": lines_B}
         return {
             "vectors": found.reshape(-1, self.vectors.size),
-            "lines": np.repeat(places, len(self.places)),
+            "lines": np.repeat(lines_B, len(self.places)),
             "patches": np.array(self.places * len(found), np.int64).reshape(-1, 2),
         }
+
+    def compute(self, images: list[Image]) -> Floats:
+        """For each image one row, or one per patch."""
+        if self.patches:
+            return self.vectors.patches(images, self.normalise)
+        return self.vectors.images(images, self.pool, self.normalise)
 
 
 def read_images(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,18 +223,9 @@ def markov(table: TranslationTable, block: Block) -> Expected:
     return posterior_NJZ, expected_II, float(np.log(total_NJ1[:, :, 0][real_NJ]).sum())
 
 
-class _Numbers:
-    """Numbers from 1 for the words of one side; 0 is what was not there."""
-
-    def __init__(self, sentences: Sequence[Words]) -> None:
-        self._known: dict[Hashable, int] = {}
-        for words in sentences:
-            for word in words:
-                self._known.setdefault(word, len(self._known) + 1)
-
-    def of(self, sentences: Sequence[Words]) -> list[Ints]:
-        """The numbers of the words of each sentence."""
-        return [np.array([self._known.get(word, 0) for word in words], np.int64) for words in sentences]
+def _numbers(known: dict[Hashable, int], sentences: Sequence[Words]) -> list[Ints]:
+    """The numbers of the words of each sentence; 0 of those that are not known."""
+    return [np.array([known.get(word, 0) for word in words], np.int64) for words in sentences]
 
 
 class WordAligner:
@@ -245,16 +237,16 @@ class WordAligner:
 
     def __init__(self, sources: Sequence[Words], targets: Sequence[Words]) -> None:
         sides = sources[:LEARNED], targets[:LEARNED]
-        self._sides = _Numbers(sides[0]), _Numbers(sides[1])
-        source, target = (numbers.of(side) for numbers, side in zip(self._sides, sides, strict=True))
-        self._tables = learn_both(source, target)
+        words = (dict.fromkeys(chain.from_iterable(side)) for side in sides)
+        self._known = [{word: number for number, word in enumerate(some, 1)} for some in words]
+        self._tables = learn_both(*map(_numbers, self._known, sides))
 
     def align(self, sources: Sequence[Words], targets: Sequence[Words]) -> list[Links]:
         """The links of each pair of sentences whose posterior, the mean of both directions, is at least one half."""
         found: list[Links] = []
         for begin in range(0, len(sources), AT_ONCE):
             some = sources[begin : begin + AT_ONCE], targets[begin : begin + AT_ONCE]
-            source, target = (numbers.of(side) for numbers, side in zip(self._sides, some, strict=True))
+            source, target = map(_numbers, self._known, some)
             there, back = self._tables[0].posteriors(source, target), self._tables[1].posteriors(target, source)
             for one_JI, other_IJ in zip(there, back, strict=True):
                 places_IJ = np.argwhere((one_JI.T + other_IJ) / 2 >= SURE)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from regard.system.errors import RegardError
-from regard.text.lines import lines
 
 Links = frozenset[tuple[int, int]]
 """Pairs of a source word and a target word that translate each other, counted from 0."""
@@ -54,15 +52,6 @@ def read_gold(line: str, where: str = "") -> tuple[Links, Links]:
         wrong = line.split()[found.index(None)]
         raise RegardError(f"{wrong[:20]!r} is no link; links are like 0-0 1-2, or 1?2 where it is only possible", where)
     return frozenset(link for kind, link in pairs if kind == "-"), frozenset(link for _, link in pairs)
-
-
-def read_links(path: Path) -> list[Links]:
-    """The links of every line of a file, sure and possible alike.
-
-    Raises:
-        RegardError: a line holds something else; with its number.
-    """
-    return [read_gold(line, f"{path}:{number}")[1] for number, line in enumerate(lines(path), 1)]
 
 
 def alignment_error_rate(found: Sequence[Links], gold: Sequence[tuple[Links, Links]]) -> float:

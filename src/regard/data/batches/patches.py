@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,15 +10,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from regard.config import Recipe
-from regard.data.batches.batch import Capacity, Position
+from regard.data.batches.batch import Capacity, Ids, Position
 from regard.data.batches.sampler import DataLoader, plan_batches
 from regard.data.corpora.images import Pixels, Shape
 from regard.data.prepare.shards import Side
 from regard.system.errors import RegardError
 from regard.system.keys import generator
-
-Ids = NDArray[np.int64]
-
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -183,10 +180,6 @@ class ImageExamples:
         capacity, lengths_B = Capacity(self.room * each, self.room * each, self.room), np.full(count, each, np.int64)
         known = f"{fingerprint} {self.cut} {shift} {warp}"
         return DataLoader(make, *plan_batches((lengths_B,) * 2, (count,), count * each, capacity, recipe, known))
-
-    def others(self, pixels: Side, labels: Side) -> ImageExamples:
-        """Other examples, packed alike."""
-        return replace(self, pixels=pixels, labels=labels)
 
 
 def shift_images(images: NDArray[Any], by: Ids) -> NDArray[Any]:

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Recipe
-from regard.data.batches.batch import EVERY_BATCH, Batch, BatchRange, Capacity, Position
+from regard.data.batches.batch import EVERY_BATCH, Batch, BatchRange, Capacity, Ids, Position
 from regard.system.errors import RegardError, UsageError
 from regard.system.keys import generator
 
-Ids = NDArray[np.int64]
 BLOCK = 65_536
 Lengths = NDArray[np.integer] | Callable[[int, Ids], Ids]
 """Tokens of every sentence; or, where they differ from epoch to epoch, a function of (epoch, sentences)."""
@@ -31,9 +30,11 @@ DEPTH = 12
 """Sentences of such a set."""
 GAP = 5.0
 """The end of a batch begins when room for about this many average sentences is left."""
+AHEAD = 2
+"""Batches that are made in advance at least."""
 Item = TypeVar("Item")
 Made = TypeVar("Made", bound=Batch)
-Make = Callable[[Position, NDArray[np.int64]], Made]
+Make = Callable[[Position, Ids], Made]
 """A pure function of a position and the sentences of the batch there."""
 
 
@@ -282,7 +283,7 @@ class BinPacking:
         return sets[row, : depth + 1]
 
 
-def iterate_ahead(items: Iterator[Item], count: int = 2) -> Iterator[Item]:
+def iterate_ahead(items: Iterator[Item], count: int) -> Iterator[Item]:
     """The same items in the same order, up to ``count`` of them made in advance by one thread.
 
     Closing the iterator (or dropping it) stops the thread and waits for it. An error of ``items`` is raised where its
@@ -309,14 +310,10 @@ class DataLoader(Generic[Made]):
         plan: which sentences these are.
         fingerprint: changes when the data, or the plan, does.
         tokens: of an epoch, about; those that the plan packs by.
-        prefetch: batches made in advance in the background; 0: none.
     """
 
-    def __init__(
-        self, make: Make[Made], plan: BatchSampler, fingerprint: str, tokens: float, prefetch: int = 2
-    ) -> None:
+    def __init__(self, make: Make[Made], plan: BatchSampler, fingerprint: str, tokens: float) -> None:
         self.plan, self._make, self.fingerprint = plan, make, fingerprint
-        self._prefetch = prefetch
         self.batches_per_epoch = tokens / plan.capacity.target
         """About: exact but for the gaps (under 1 %)."""
 
@@ -325,7 +322,7 @@ class DataLoader(Generic[Made]):
     ) -> Iterator[tuple[Made, Position]]:
         """Endless batches of a share from a position on, each with the position that follows its group."""
         made = self._made(self.plan.batches(position or Position()), among)
-        return iterate_ahead(made, max(self._prefetch, among.end - among.first)) if self._prefetch else made
+        return iterate_ahead(made, max(AHEAD, among.end - among.first))
 
     def _made(self, batches: Iterator[tuple[Position, Ids]], among: BatchRange) -> Iterator[tuple[Made, Position]]:
         while True:

@@ -7,7 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
-from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regard.data.corpora.corpus import Corpus, ExampleT
 from regard.data.corpora.pairs import MISALIGNED
@@ -80,6 +83,7 @@ class Finding:
 class Report:
     """All findings, the worst first; ``usable`` unless one is fatal."""
 
+    noun: ClassVar[str] = "pairs"
     pairs: int
     source_characters: float
     target_characters: float
@@ -97,10 +101,8 @@ class Report:
         warnings = sum(finding.severity == "warning" for finding in self.findings)
         if fatal:
             return "Not usable. " + " ".join(fatal)
-        if warnings:
-            noun = "a warning" if warnings == 1 else f"{warnings} warnings"
-            return f"Usable, with {noun}: {counted(self.pairs, 'pair')}."
-        return f"Usable: {counted(self.pairs, 'pair')}."
+        told = f", with {'a warning' if warnings == 1 else f'{warnings} warnings'}" if warnings else ""
+        return f"Usable{told}: {counted(self.pairs, self.noun[:-1])}."
 
     def overrule(self) -> Self:
         """The same report with all judgements reduced to warnings."""
@@ -259,6 +261,10 @@ class CheckScan(Scan[ExampleT], Generic[ExampleT]):
         self.counts[kind] += 1
         if len(self.places[kind]) < EXAMPLES:
             self.places[kind].append(ExamplePosition(self, self.count - 1, side, text))
+
+    def at(self, numbers: NDArray[np.int64], side: int = 0) -> list[ExamplePosition]:
+        """The first few of these examples."""
+        return [ExamplePosition(self, number, side) for number in numbers[:EXAMPLES].tolist()]
 
     def text_of(self, example: ExampleT, side: int) -> str:
         """An example as a finding shows it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -81,9 +80,7 @@ class LabelReport(Report):
     @property
     def verdict(self) -> str:
         """Usable or not, and why, in plain words."""
-        end = f" {counted(len(self.labels), 'label')}." if self.labels and self.usable else ""
-        noun = self.noun[:-1] if self.pairs == 1 else self.noun
-        return re.sub("pairs?\\.", f"{noun}.", super().verdict) + end
+        return super().verdict + (f" {counted(len(self.labels), 'label')}." if self.labels and self.usable else "")
 
 
 class ImageReport(LabelReport):
@@ -154,10 +151,6 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
         """Which examples have a text, and a label where each must have one."""
         filled_B2 = self.hashes_B2 != EMPTY_HASH
         return np.asarray(filled_B2[:, 0] if self.kind == "multi" else filled_B2.all(1))
-
-    def at(self, numbers: NDArray[np.int64]) -> list[ExamplePosition]:
-        """These examples."""
-        return [ExamplePosition(self, number) for number in numbers.tolist()]
 
     def drafts(self) -> Iterator[Draft]:
         """Findings on single examples."""
@@ -370,11 +363,11 @@ def overlap_drafts(name: str, other: AnyScan, scans: Scans, labels: Counter[str]
     texts = other.hashes_B2[:, 0]
     if not other.filled_B.any():
         said = f"In {name} every {other.noun[:-1]} is empty, or has no label: nothing is left of them."
-        yield draft("no texts", "fatal", other.count, 1.0, said, other.at(np.arange(min(EXAMPLES, other.count))))
+        yield draft("no texts", "fatal", other.count, 1.0, said, other.at(np.arange(other.count)))
         return
     shared = np.isin(texts, trained) & (texts != EMPTY_HASH)
     if count := int(shared.sum()):
-        yield other.draft("leak", count, other.count, other.at(np.flatnonzero(shared)[:EXAMPLES]), name=name)
+        yield other.draft("leak", count, other.count, other.at(np.flatnonzero(shared)), name=name)
     unknown = [label for label in other.labels if label not in labels]
     if unknown:
         count = sum(other.labels[label] for label in unknown)

@@ -6,7 +6,6 @@ the text is judged by a sample of the pairs, and of each text by its first ``LON
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +35,7 @@ from regard.data.checks.findings import (
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Records, TextPair, text_hash
 from regard.data.corpora.pairs import direction_of
 from regard.system.errors import RegardError
-from regard.system.forks import join_parts, split_parts
+from regard.system.forks import pack, unpack
 from regard.text.counts import counted
 from regard.text.languages import UNKNOWN
 from regard.text.tokenizers.byte_pieces import LONGEST
@@ -142,7 +141,7 @@ class PairScan(CheckScan[TextPair]):
         self.cased, self.letters = [False, False], [False, False]
 
     def add_all(self, examples: Sequence[TextPair]) -> None:
-        """As :meth:`add` of each, several times faster: single pairs are looked at only where one is suspect."""
+        """Record the next pairs; single ones are looked at only where one is suspect, which is several times faster."""
         texts = [text for pair in examples for text in pair]
         whole = "".join(f"{text}\n" for text in texts)
         self.add_content(whole)
@@ -157,11 +156,8 @@ class PairScan(CheckScan[TextPair]):
             self.count += 1
             self._note_problems(pair)
 
-    def look(self, example: TextPair, first: str, second: str) -> None:
-        for side, text in enumerate(example):
-            self._lengths.append(len(text))
-            self._look_at_case([text], side)
-        self._note_problems(example)
+    def add(self, example: TextPair) -> None:
+        self.add_all([example])
 
     def _look_at_case(self, texts: Sequence[str], side: int) -> None:
         """Whether a side has letters, and large ones, where that is not known yet."""
@@ -194,15 +190,13 @@ class PairScan(CheckScan[TextPair]):
     def pack(self) -> bytes:
         """As of every scan, with what this one counts."""
         places = {kind: [place[1:] for place in found] for kind, found in self.places.items()}
-        head = json.dumps([self.cased, self.letters, self.counts, places]).encode()
-        return join_parts(super().pack(), self._lengths.tobytes(), head)
+        return pack([super().pack(), self._lengths.tobytes(), self.cased, self.letters, self.counts, places])
 
     def merge(self, packed: bytes) -> None:
         """Add what a blank scan has found in the next pairs."""
-        scan, lengths, head = split_parts(packed)
+        scan, lengths, cased, letters, counts, places = unpack(packed)
         super().merge(scan)
         self._lengths.frombytes(lengths)
-        cased, letters, counts, places = json.loads(head)
         self.cased = [one or more for one, more in zip(self.cased, cased, strict=True)]
         self.letters = [one or more for one, more in zip(self.letters, letters, strict=True)]
         self.counts.update(counts)
@@ -221,10 +215,6 @@ class PairScan(CheckScan[TextPair]):
     def filled(self) -> NDArray[np.bool_]:
         """Which pairs have text on both sides."""
         return np.asarray((self.hashes_B2 != EMPTY_HASH).all(1))
-
-    def at(self, numbers: NDArray[np.int64], side: int = 0) -> list[ExamplePosition]:
-        """The first few of these pairs."""
-        return [ExamplePosition(self, number, side) for number in numbers[:EXAMPLES].tolist()]
 
     def drafts(self, max_tokens: int, characters_per_token: float | None) -> Iterator[Draft]:
         """All findings of the scan; lengths are not judged where it is not known how long a token is."""

@@ -7,7 +7,6 @@ validation a tenth of the documents is held out, or the end of the text where th
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -230,26 +229,17 @@ class DocumentSeries:
 
 
 @dataclass
-class HeldOut(ABC):
-    """Running text of which a part is held out."""
-
-    text: DocumentSeries
-
-    @abstractmethod
-    def parts(self) -> Iterator[tuple[DocumentPart, bool]]:
-        """Every document that is learned from or held out, or part of one, and whether it is held out."""
-
-
-@dataclass
-class HeldOutSpan(HeldOut):
-    """The characters from ``cut`` on are held out, counted through all corpora.
+class HeldOutSpan:
+    """Running text of which the characters from ``cut`` on are held out, counted through all corpora.
 
     A document that is cut is marked as continued.
     """
 
+    text: DocumentSeries
     cut: int
 
     def parts(self) -> Iterator[tuple[DocumentPart, bool]]:
+        """Every document, or part of one, and whether it is held out."""
         seen = 0
         for text, continues in self.text.examples():
             here = min(max(0, self.cut - seen), len(text))
@@ -261,18 +251,23 @@ class HeldOutSpan(HeldOut):
 
 
 @dataclass
-class HeldOutDocuments(HeldOut):
-    """Some of the documents are held out, numbered through all corpora; the parts of one stay together."""
+class HeldOutDocuments:
+    """Running text of which some documents are held out, numbered in all corpora; the parts of one stay together."""
 
+    text: DocumentSeries
     held_D: NDArray[np.bool_] = field(compare=False)
     learned_D: NDArray[np.bool_] = field(compare=False)
 
     def parts(self) -> Iterator[tuple[DocumentPart, bool]]:
+        """Every document that is learned from or held out, or part of one, and whether it is held out."""
         number = 0
         for part in self.text.examples():
             if self.held_D[number] or self.learned_D[number]:
                 yield part, bool(self.held_D[number])
             number += not part.continues
+
+
+HeldOut = HeldOutSpan | HeldOutDocuments
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isqrt, prod
 from pathlib import Path
@@ -244,10 +244,9 @@ def open_images(path: Path | str, columns: str | None = None) -> Images:
         if label is not None:
             raise UsageError("an .npz has no columns; its labels are in the array labels", Option("columns"))
         return ImageArrays(path)
-    tables: dict[str, Callable[[Path], LabelledRows]] = {".csv": LabelledCsv, ".tsv": LabelledTsv, ".tab": LabelledTsv}
-    for ending, table in tables.items():
-        if name.endswith(ending):
-            return ImageRows(path, table=table(path), label=label)
+    if name.endswith((".csv", ".tsv", ".tab")):
+        table = LabelledCsv(path) if name.endswith(".csv") else LabelledTsv(path)
+        return ImageRows(path, table=table, label=label)
     raise UsageError("is neither .csv, .tsv (an image a row) nor .npz (arrays images and labels)", str(path))
 
 

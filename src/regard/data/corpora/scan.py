@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from regard.data.corpora.corpus import Corpus, ExampleT, Progress, TextPair, no_progress, text_hash
 from regard.system.errors import RegardError
-from regard.system.forks import LostWorker, MapReduce, Processes, alone, divide, join_parts, split_parts
+from regard.system.forks import LostWorker, MapReduce, Processes, alone, divide, pack, unpack
 from regard.text.lines import InvalidLines, decode_piece
 
 BATCH = 2000
@@ -50,17 +49,6 @@ class LineBlock:
             decode_piece(raw, self.first, note) for raw, note in zip((self.source, self.target), notes, strict=True)
         )
         return list(map(TextPair, *sides)), [(note.invalid, note.invalid_lines) for note in notes]
-
-    def pack(self) -> bytes:
-        """The block as bytes."""
-        return join_parts(json.dumps([self.first, self.count]).encode(), self.source, self.target)
-
-    @classmethod
-    def unpack(cls, packed: bytes) -> LineBlock:
-        """The opposite."""
-        head, source, target = split_parts(packed)
-        first, count = json.loads(head)
-        return cls(first, count, source, target)
 
 
 @dataclass(frozen=True)
@@ -132,19 +120,15 @@ class Block:
 
     def pack(self) -> bytes:
         """The block as bytes, without its corpus; of examples that JSON can hold."""
-        head, content = (json.dumps(self.languages).encode(), self.marks_B.tobytes()), self.content
-        if isinstance(content, LineBlock):
-            return join_parts(*head, content.pack())
-        values = json.dumps(content.examples, ensure_ascii=False)
-        return join_parts(*head, b"", values.encode("utf-8", "surrogatepass"))
+        content = [isinstance(self.content, LineBlock), *vars(self.content).values()]
+        return pack([content, self.marks_B, self.languages])
 
     @classmethod
     def unpack(cls, packed: bytes, example: Callable[..., Any]) -> Block:
         """The opposite of :meth:`pack`; of no corpus. ``example`` makes one of its values."""
-        languages, marks, lines, *values = split_parts(packed)
-        read = json.loads(values[0].decode("utf-8", "surrogatepass")) if values else ()
-        content = LineBlock.unpack(lines) if lines else ExampleBlock(0, [example(*value) for value in read])
-        return cls(None, content, np.frombuffer(marks, np.int8), tuple(json.loads(languages)))
+        (lines, first, *rest), marks_B, languages = unpack(packed)
+        content = LineBlock(first, *rest) if lines else ExampleBlock(first, [example(*one) for one in rest[0]])
+        return cls(None, content, marks_B, tuple(languages))
 
 
 def blocks(
@@ -259,12 +243,11 @@ class Scan(Generic[ExampleT]):
 
     def pack(self) -> bytes:
         """What a blank scan has found, for :meth:`merge`."""
-        return join_parts(self.count.to_bytes(8, "little"), b"".join(self._content or ()), self._hashes.tobytes())
+        return pack([self.count, b"".join(self._content or ()), self._hashes.tobytes()])
 
     def merge(self, packed: bytes) -> None:
         """Add what a blank scan has found in the next examples."""
-        count, content, hashes = split_parts(packed)
-        self.count = int.from_bytes(count, "little")
+        self.count, content, hashes = unpack(packed)
         self._sum.update(content)
         self._hashes.frombytes(hashes)
 
@@ -299,17 +282,10 @@ class _BlockScan(MapReduce[LineBlock, tuple[bytes, Noted]]):
         return found.pack(), noted
 
     def pack_item(self, item: LineBlock) -> bytes:
-        return item.pack()
+        return pack(list(vars(item).values()))
 
     def unpack_item(self, content: bytes) -> LineBlock:
-        return LineBlock.unpack(content)
-
-    def pack_found(self, found: tuple[bytes, Noted]) -> bytes:
-        return join_parts(found[0], json.dumps(found[1]).encode())
-
-    def unpack_found(self, content: bytes) -> tuple[bytes, Noted]:
-        found, noted = split_parts(content)
-        return found, json.loads(noted)
+        return LineBlock(*unpack(content))
 
 
 ScanT_co = TypeVar("ScanT_co", bound=Scan[Any], covariant=True)

@@ -19,7 +19,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.prepare.shards import CONTINUES, INSIDE, Entry, ShardFile, Shards, Side, SideWriter, ragged_indices
+from regard.data.prepare.shards import CONTINUES, INSIDE, Entry, OffsetsWriter, Shards, Side, SideWriter, ragged_indices
 from regard.system.errors import UsageError
 from regard.system.keys import key
 from regard.text.tokenizers.tokenizer import Tokenizer
@@ -51,15 +51,16 @@ class Segmenter:
         tokenizer: whose merges are applied.
         dropout: the probability p of leaving a merge out, each time it is its turn.
         seed: of the draws.
+        count: draws of each word.
 
     Raises:
         UsageError: a tokenizer of characters, which has no merges to leave out.
     """
 
-    def __init__(self, tokenizer: Tokenizer, dropout: float, seed: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, dropout: float, seed: int, count: int) -> None:
         if tokenizer.units == "characters":
             raise UsageError("characters are put together without merges; leave out bpe_dropout", "text.bpe_dropout")
-        self.dropout, self.seed = dropout, seed
+        self.tokenizer, self.dropout, self.seed, self.count = tokenizer, dropout, seed, count
         self._id = {name: place for place, name in enumerate(tokenizer.names)}
         self._rank = {pair: place for place, pair in enumerate(tokenizer.merges)}
 
@@ -67,17 +68,35 @@ class Segmenter:
         """The word's ids without dropout, as the tokenizer has them."""
         return self._merge(word, 0.0, lambda: 1.0)
 
-    def sample(self, word: str, count: int) -> list[list[int]]:
-        """``count`` segmentations of a word (in byte letters, see :meth:`Tokenizer.words`), repeats included.
+    def sample(self, word: str) -> list[list[int]]:
+        """The segmentations drawn of a word (in byte letters, see :meth:`Tokenizer.words`), repeats included.
 
         Repeats keep the probabilities right: each draw is as likely as the method says. A word of more than
-        :data:`LONGEST` letters is not drawn: it has ``count`` times its segmentation without dropout.
+        :data:`LONGEST` letters is not drawn: it has each time its segmentation without dropout.
         """
         if len(word) > LONGEST:
-            return [self.plain(word)] * count
+            return [self.plain(word)] * self.count
         number = int.from_bytes(sha256(word.encode()).digest()[:8], "little")
         uniform = Random(key(self.seed, "segmentation", number)).random
-        return [self._merge(word, self.dropout, uniform) for _ in range(count)]
+        return [self._merge(word, self.dropout, uniform) for _ in range(self.count)]
+
+    def of_word(self, word: str) -> list[list[int]]:
+        """The segmentations of a word: without dropout, then those drawn."""
+        return _with_draws(self.plain(word), self.sample(word))
+
+    def of_pieces(self, pieces: tuple[int, ...]) -> list[list[int]]:
+        """The segmentations of a word that is these pieces: first as it is, then those drawn.
+
+        A symbol, a word that never varies or a very long one has only the first.
+        """
+        plain = list(pieces)
+        names = [self.tokenizer.names[id] for id in plain]
+        if min(plain, default=0) < self.tokenizer.symbols or sum(map(len, names)) > LONGEST:
+            return [plain]
+        starts = np.flatnonzero(self.tokenizer.word_starts(plain))
+        parts = ["".join(part) for part in np.split(np.array(names, object), starts[1:])]
+        drawn = zip(*map(self.sample, parts), strict=True)
+        return _with_draws(plain, [[id for part in one for id in part] for one in drawn])
 
     def _merge(self, word: str, dropout: float, uniform: Callable[[], float]) -> list[int]:
         """Merge the pair learned earliest, leftmost first; a pair left out may come again after the next merge."""
@@ -116,7 +135,7 @@ class Segmenter:
         return [self._id[piece] for piece in letters if piece]
 
 
-def draw_segmentations(plain: list[int], draws: Sequence[list[int]]) -> list[list[int]]:
+def _with_draws(plain: list[int], draws: Sequence[list[int]]) -> list[list[int]]:
     """A word as it is, then its draws; one that always comes out the same has no draws."""
     return [plain, *draws] if any(ids != plain for ids in draws) else [plain]
 
@@ -125,13 +144,11 @@ class WordTable:
     """Numbers the words of a side while it is written; word 0 is ``</s>``.
 
     Args:
-        tokenizer: splits texts into words.
-        segmenter: segments them.
-        draws: segmentations stored per word, in addition to the one without dropout.
+        segmenter: its tokenizer splits texts into words, which it segments.
     """
 
-    def __init__(self, tokenizer: Tokenizer, segmenter: Segmenter, draws: int) -> None:
-        self._tokenizer, self._segmenter, self._draws = tokenizer, segmenter, draws
+    def __init__(self, segmenter: Segmenter) -> None:
+        self._segmenter, self._tokenizer = segmenter, segmenter.tokenizer
         self._number: dict[str | int, int] = {}
         self._plain: list[int] = [1]
 
@@ -154,22 +171,17 @@ class WordTable:
         with ExitStack() as stack:
             rows = SideWriter(folder, f"{name}.segmentations", self._tokenizer.size)
             stack.callback(rows.release)
-            first = ShardFile(folder / f"{name}.words")
-            stack.callback(first.release)
-            begins = [0, 1]
+            words = OffsetsWriter(folder, f"{name}.words")
+            stack.callback(words.release)
             rows.add([np.array([self._tokenizer.end], dtype=np.int64)])
+            words.add([1])
             for word in self._number:
-                rows.add([np.array(ids, dtype=np.int64) for ids in self._segmentations(word)])
-                begins.append(rows.count)
-            first.write(np.array(begins, dtype="<i8").tobytes())
+                found = [[word]] if isinstance(word, int) else self._segmenter.of_word(word)
+                rows.add([np.array(ids, dtype=np.int64) for ids in found])
+                words.add([len(found)])
             entry, files = rows.close()
-            files[first.name] = first.close()
-        return {"rows": entry, "words": first.name}, files
-
-    def _segmentations(self, word: str | int) -> list[list[int]]:
-        if isinstance(word, int):
-            return [[word]]
-        return draw_segmentations(self._segmenter.plain(word), self._segmenter.sample(word, self._draws))
+            first, written = words.close()
+        return {"rows": entry, "words": first}, files | written
 
 
 @dataclass
@@ -272,40 +284,15 @@ class Ragged:
         return self._ids[ragged_indices(self._ends[sentences_B], lengths_B)], lengths_B
 
 
-class SegmentationSampler:
-    """The segmentations of words, each word being its pieces: first as it was, then those drawn.
-
-    Args:
-        tokenizer: made the pieces.
-        segmenter: draws.
-        count: draws kept for each word.
-    """
-
-    def __init__(self, tokenizer: Tokenizer, segmenter: Segmenter, count: int) -> None:
-        self.tokenizer, self._segmenter, self._count = tokenizer, segmenter, count
-
-    def of(self, pieces: tuple[int, ...]) -> list[list[int]]:
-        """The segmentations of a word; a symbol, a word that never varies or a very long one has only the first."""
-        plain = list(pieces)
-        names = [self.tokenizer.names[id] for id in plain]
-        if min(plain, default=0) < self.tokenizer.symbols or sum(map(len, names)) > LONGEST:
-            return [plain]
-        starts = np.flatnonzero(self.tokenizer.word_starts(plain))
-        parts = ["".join(part) for part in np.split(np.array(names, object), starts[1:])]
-        drawn = zip(*(self._segmenter.sample(part, self._count) for part in parts), strict=True)
-        return draw_segmentations(plain, [[id for part in one for id in part] for one in drawn])
-
-
 def segment_pieces(
-    text: Side, units: Callable[[int, Ids], Ids], draws: SegmentationSampler, seed: int, max_tokens: int
+    text: Side, units: Callable[[int, Ids], Ids], segmenter: Segmenter, max_tokens: int
 ) -> SegmentedShards:
     """The pieces of texts, segmented anew in every epoch.
 
     Args:
         text: pieces of every text, symbols included, without dropout.
         units: of a text's number and pieces, where its words begin; a symbol is a word.
-        draws: of a word.
-        seed: of the choice among them.
+        segmenter: of the words; its seed is that of the choice, too.
         max_tokens: a text that would become longer stays as it was in that epoch.
     """
     known: dict[tuple[int, ...], int] = {}
@@ -314,20 +301,20 @@ def segment_pieces(
         pieces = text.gather(0, np.array([number]))[0]
         parts = (tuple(part.tolist()) for part in np.split(pieces, units(number, pieces)[1:]))
         words.append(np.array([known.setdefault(part, len(known)) for part in parts], np.int64))
-    rows = [draws.of(part) for part in known]
+    rows = list(map(segmenter.of_pieces, known))
     first_W = np.cumsum([0, *map(len, rows)])
     every = Ragged([row for some in rows for row in some])
-    return SegmentedShards(Ragged(words), every, first_W, seed, max(max_tokens, text.longest))
+    return SegmentedShards(Ragged(words), every, first_W, segmenter.seed, max(max_tokens, text.longest))
 
 
-def segment_texts(text: Side, draws: SegmentationSampler, seed: int, max_tokens: int) -> SegmentedShards:
+def segment_texts(text: Side, segmenter: Segmenter, max_tokens: int) -> SegmentedShards:
     """The pieces of texts that are read, as :func:`segment_pieces`."""
-    starts = draws.tokenizer.word_starts
-    return segment_pieces(text, lambda number, pieces: np.flatnonzero(starts(pieces)), draws, seed, max_tokens)
+    starts = segmenter.tokenizer.word_starts
+    return segment_pieces(text, lambda number, pieces: np.flatnonzero(starts(pieces)), segmenter, max_tokens)
 
 
 def segment_tagged(
-    text: Side, marks: Side, draws: SegmentationSampler, seed: int, max_tokens: int
+    text: Side, marks: Side, segmenter: Segmenter, max_tokens: int
 ) -> tuple[SegmentedShards, SegmentedMarks]:
     """The pieces of tagged texts, as :func:`segment_pieces`, and the marks that go with them."""
     signs = []
@@ -340,7 +327,7 @@ def segment_tagged(
         signs.append(marks_T[cuts])
         return cuts
 
-    segmented = segment_pieces(text, units, draws, seed, max_tokens)
+    segmented = segment_pieces(text, units, segmenter, max_tokens)
     return segmented, SegmentedMarks(segmented, Ragged(signs))
 
 

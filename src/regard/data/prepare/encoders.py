@@ -173,7 +173,7 @@ class PairEncoder(Encoder[TextPair]):
         self.frame = tokens.frame(*named) if tokens else (frame.before, frame.prefix)
         self._ended = (frame.ended, True)
         self._tables = [
-            WordTable(one, Segmenter(one, text.bpe_dropout, self.seed), text.segmentations)
+            WordTable(Segmenter(one, text.bpe_dropout, self.seed, text.segmentations))
             for one in (map(require_merges, self._tokenizers) if text.bpe_dropout else ())
         ]
         self.divisible = not self._tables  # whose words are numbered as they come, and are the ids

@@ -6,14 +6,13 @@ are counted before vocabularies are learned, and then all examples are encoded.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +22,11 @@ from regard.data.corpora.corpus import Progress, TextPair, no_progress
 from regard.data.corpora.scan import Block, Noted
 from regard.data.prepare.encoders import Encoder, RefusedExample
 from regard.data.prepare.folder import atomic_folder, finish, is_reusable
-from regard.data.prepare.shards import DocumentIndexWriter, Entry, Ids, Numbers, ShardFile, SideWriter, narrowest_type
+from regard.data.prepare.shards import Entry, Ids, Numbers, OffsetsWriter, ShardFile, SideWriter, narrowest_type
 from regard.data.prepare.split import PARTS, SHARED, TRAIN, VALIDATION, Examples, SplitCorpora
 from regard.system import disk
 from regard.system.errors import Option, RegardError
-from regard.system.forks import MapReduce, divide, join_parts, split_parts
+from regard.system.forks import MapReduce, divide, pack, unpack
 from regard.text.confidence import WORDS, WordCounter
 from regard.text.tokenizers.vocabulary import PairCounter, sample
 
@@ -39,6 +38,8 @@ CountedBlock = tuple[list[TextPair], Noted]
 """Pairs that are given back, and what is to be noted of the files."""
 Refusal = tuple[int, str, int]
 """The place of an example in its block, why it is left out, and which side of it."""
+SHOWN = 5
+"""Examples of each kind that are named."""
 KINDS = ("empty", "too long", "shared with validation", "validation")
 """Why an example is left out; ``validation``: of the validation examples, whatever the reason."""
 AnyExamples = TypeVar("AnyExamples", bound=Examples[Any])
@@ -71,11 +72,8 @@ class BlockCounter(MapReduce[Block, CountedBlock]):
     def unpack_item(self, content: bytes) -> Block:
         return Block.unpack(content, TextPair)
 
-    def pack_found(self, found: CountedBlock) -> bytes:
-        return json.dumps(found).encode()
-
     def unpack_found(self, content: bytes) -> CountedBlock:
-        pairs, noted = json.loads(content)
+        pairs, noted = unpack(content)
         return [TextPair(*pair) for pair in pairs], noted
 
 
@@ -121,8 +119,7 @@ def _mark(blocks: Iterable[Block], marks: NDArray[np.int8]) -> Iterator[Block]:
         yield replace(block, marks_B=marks_B)
 
 
-@dataclass(frozen=True)
-class EncodedPart:
+class EncodedPart(NamedTuple):
     """The examples of a block that are learned from, or validated on, as they are written.
 
     Args:
@@ -189,13 +186,13 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
 
     @property
     def content(self) -> bytes:
-        return join_parts(self.words.content, *(counts_V.tobytes() for counts_V in self.counts))
+        return pack([self.words.content, *self.counts])
 
     def merge(self, content: bytes) -> None:
-        words, *counts = split_parts(content)
+        words, *counts = unpack(content)
         self.words.merge(words)
         for counts_V, more in zip(self.counts, counts, strict=True):
-            counts_V += np.frombuffer(more, np.int64)
+            counts_V += more
 
     def pack_item(self, item: Block) -> bytes:
         return item.pack()
@@ -203,48 +200,27 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
     def unpack_item(self, content: bytes) -> Block:
         return Block.unpack(content, self.encoder.example)
 
-    def pack_found(self, found: EncodedBlock) -> bytes:
-        parts, noted = found
-        return join_parts(json.dumps(noted).encode(), *map(_pack_part, parts))
-
     def unpack_found(self, content: bytes) -> EncodedBlock:
-        noted, *parts = split_parts(content)
-        return [_unpack_part(part) for part in parts], json.loads(noted)
-
-
-def _pack_part(part: EncodedPart) -> bytes:
-    head = json.dumps([part.seen, part.refused, [ids.dtype.str for ids, _ in part.sides]]).encode()
-    arrays = [part.windows_B, *(array for side in part.sides for array in side)]
-    return join_parts(head, *(array.tobytes() for array in arrays), *part.texts)
-
-
-def _unpack_part(content: bytes) -> EncodedPart:
-    head, windows, first, first_lengths, second, second_lengths, *texts = split_parts(content)
-    seen, refused, kinds = json.loads(head)
-    sides = [
-        (np.frombuffer(ids, kind), np.frombuffer(lengths, np.int64))
-        for kind, ids, lengths in zip(kinds, (first, second), (first_lengths, second_lengths), strict=True)
-    ]
-    return EncodedPart(seen, [tuple(one) for one in refused], np.frombuffer(windows, np.int64), sides, texts)
+        parts, noted = unpack(content)
+        return [EncodedPart(*part) for part in parts], noted
 
 
 @dataclass
 class LeftOut:
     """Examples that are not learned from: how many of each kind, and where the first few stand."""
 
-    kept: int = 5
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     examples: dict[str, list[str]] = field(default_factory=dict)
 
     def note(self, kind: str, block: Block, place: int, side: int) -> None:
         """Count one example."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
-        if len(seen := self.examples.setdefault(kind, [])) < self.kept:
+        if len(seen := self.examples.setdefault(kind, [])) < SHOWN:
             seen.append(block.where(place, side))
 
 
 Review = Callable[[LeftOut, int], None]
-Writer = SideWriter | ShardFile | DocumentIndexWriter
+Writer = SideWriter | ShardFile | OffsetsWriter
 
 
 def prepare(
@@ -341,7 +317,7 @@ class _PartWriter:
         self._names = [f"{part}.{side}" for side in encoder.sides]
         sizes = encoder.sizes(part)
         self._writers = [SideWriter(folder, name, size) for name, size in zip(self._names, sizes, strict=True)]
-        self._wholes = DocumentIndexWriter(folder, f"{part}.wholes") if encoder.windowed else None
+        self._wholes = OffsetsWriter(folder, f"{part}.wholes") if encoder.windowed else None
         plain = part == "validation" and encoder.keeps_validation
         self._texts = [ShardFile(folder / f"{name}.txt") for name in self._names] if plain else []
         files: list[Writer] = [*self._writers, *self._texts, *([self._wholes] if self._wholes else [])]

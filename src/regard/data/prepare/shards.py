@@ -93,6 +93,33 @@ class ShardFile:
             self._stream.close()
 
 
+class OffsetsWriter:
+    """Writes where each of some runs begins, and where the last ends.
+
+    Args:
+        folder: where the file goes.
+        name: of the file.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._file, self._end = ShardFile(folder / name), 0
+        self._file.write(bytes(8))
+
+    def add(self, lengths: Sequence[int] | Ids) -> None:
+        """Append runs of these lengths."""
+        ends = self._end + np.cumsum(lengths, dtype=np.int64)
+        self._file.write(ends.astype("<i8").tobytes())
+        self._end = int(ends[-1]) if len(ends) else self._end
+
+    def close(self) -> tuple[str, Entry]:
+        """Finish the file: its name, and its entries for the index."""
+        return self._file.name, {self._file.name: self._file.close()}
+
+    def release(self) -> None:
+        """Close the file, finished or not."""
+        self._file.release()
+
+
 class SideWriter:
     """Writes one side of a corpus, sentence by sentence.
 
@@ -106,8 +133,7 @@ class SideWriter:
     def __init__(self, folder: Path, name: str, pieces: int, file_tokens: int = FILE_TOKENS) -> None:
         self._folder, self._name, self._file_tokens = folder, name, file_tokens
         self._type = narrowest_type(pieces)
-        self._offsets = ShardFile(folder / f"{name}.offsets")
-        self._offsets.write(bytes(8))
+        self._offsets = OffsetsWriter(folder, f"{name}.offsets")
         self._ids: list[ShardFile] = []
         self._begins: list[int] = []
         self.tokens, self.count, self.longest = 0, 0, 0
@@ -126,14 +152,15 @@ class SideWriter:
             self._ids.append(ShardFile(self._folder / f"{self._name}.{len(self._ids):03d}.ids"))
             self._begins.append(self.tokens)
         self._ids[-1].write(ids_T.astype(self._type, copy=False).tobytes())
-        self._offsets.write((self.tokens + lengths_B.cumsum()).astype("<i8").tobytes())
+        self._offsets.add(lengths_B)
         self.tokens += int(lengths_B.sum())
         self.count += len(lengths_B)
         self.longest = max(self.longest, int(lengths_B.max()))
 
     def close(self) -> tuple[Entry, Entry]:
         """Finish the files: the side's entry for the index, and those of its files."""
-        files = {file.name: file.close() for file in [self._offsets, *self._ids]}
+        offsets, files = self._offsets.close()
+        files |= {file.name: file.close() for file in self._ids}
         entry = {
             "sentences": self.count,
             "tokens": self.tokens,
@@ -141,13 +168,14 @@ class SideWriter:
             "type": self._type.str,
             "begins": self._begins,
             "ids": [file.name for file in self._ids],
-            "offsets": self._offsets.name,
+            "offsets": offsets,
         }
         return entry, files
 
     def release(self) -> None:
         """Close the files, finished or not."""
-        for file in [self._offsets, *self._ids]:
+        self._offsets.release()
+        for file in self._ids:
             file.release()
 
 
@@ -198,33 +226,6 @@ class Shards:
     def sentence(self, number: int) -> Ids:
         """The ids of one sentence."""
         return self.gather(0, np.array([number], dtype=np.int64))[0]
-
-
-class DocumentIndexWriter:
-    """Writes the number of windows of each example.
-
-    Args:
-        folder: where the file goes.
-        name: of the file.
-    """
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._file, self._windows = ShardFile(folder / name), 0
-        self._file.write(bytes(8))
-
-    def add(self, windows: Sequence[int] | Ids) -> None:
-        """Append the window counts of some examples."""
-        begins = self._windows + np.cumsum(windows, dtype=np.int64)
-        self._file.write(begins.astype("<i8").tobytes())
-        self._windows = int(begins[-1]) if len(begins) else self._windows
-
-    def close(self) -> tuple[str, Entry]:
-        """Finish the file: its name, and its entries for the index."""
-        return self._file.name, {self._file.name: self._file.close()}
-
-    def release(self) -> None:
-        """Close the file, finished or not."""
-        self._file.release()
 
 
 class DocumentIndex:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Protocol
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 PARTS = ("train", "validation")
 TRAIN, VALIDATION, SHARED = 0, 1, 2
 """Marks of examples: learned from; validated on; in neither, as they share a sentence with the validation part."""
+Split = NDArray[np.int8]
+"""The mark of each example of the training corpora."""
 
 
 class Examples(Protocol[ExampleT_co]):
@@ -52,17 +53,6 @@ class Examples(Protocol[ExampleT_co]):
         """Invalid lines of each file in the latest pass."""
 
 
-@dataclass(frozen=True)
-class Split:
-    """Training and validation examples; ``left_B`` marks those in neither.
-
-    An example is in neither if it shares a sentence with a validation example.
-    """
-
-    validation_B: NDArray[np.bool_]
-    left_B: NDArray[np.bool_]
-
-
 class SplitCorpora(Generic[ExampleT]):
     """Scanned corpora and the part of each example.
 
@@ -87,8 +77,9 @@ class SplitCorpora(Generic[ExampleT]):
         self._languages: Sequence[tuple[str, ...]] = directions or [()] * len(scanned.every)
 
     @cached_property
-    def _split(self) -> Split | None:
-        return self._make_split() if self._make_split else None
+    def _split(self) -> Split:
+        count = sum(scan.count for scan in self._scanned.learned)
+        return self._make_split() if self._make_split else np.full(count, TRAIN, np.int8)
 
     @property
     def inputs(self) -> Mapping[str, object]:
@@ -108,7 +99,7 @@ class SplitCorpora(Generic[ExampleT]):
     @property
     def train_count(self) -> int:
         """How many are learned from."""
-        return sum(int((marks_B == TRAIN).sum()) for _, marks_B in self._marked())
+        return int((self._split == TRAIN).sum())
 
     def blocks(self, size: Size) -> Iterator[Block]:
         yield from self.train_blocks(size)
@@ -120,16 +111,10 @@ class SplitCorpora(Generic[ExampleT]):
         for (scan, marks_B), languages in zip(self._marked(), self._languages, strict=False):
             yield from blocks(scan.corpus, marks_B, size, languages)
 
-    def _marked(self) -> Iterator[tuple[Scan[ExampleT], NDArray[np.int8]]]:
+    def _marked(self) -> Iterator[tuple[Scan[ExampleT], Split]]:
         """Each training corpus and the part of each of its examples."""
-        split, begin = self._split, 0
-        for scan in self._scanned.learned:
-            marks_B = np.full(scan.count, TRAIN, np.int8)
-            if split is not None:
-                marks_B[split.validation_B[begin : begin + scan.count]] = VALIDATION
-                marks_B[split.left_B[begin : begin + scan.count]] = SHARED
-            begin += scan.count
-            yield scan, marks_B
+        ends = np.cumsum([scan.count for scan in self._scanned.learned])
+        return zip(self._scanned.learned, np.split(self._split, ends[:-1]), strict=True)
 
 
 def split_pairs(hashes_B2: NDArray[np.uint64], count: int, seed: int) -> Split:
@@ -206,14 +191,13 @@ def _split(
     chosen: NDArray[np.int64], shared: NDArray[np.bool_], filled: NDArray[np.bool_], noun: str, option: str, where: str
 ) -> Split:
     """The chosen examples held out, those that share with them left out; refused where nothing remains."""
-    count, validation = len(filled), np.zeros(len(filled), np.bool_)
-    validation[chosen] = True
-    left = shared & ~validation
-    if count < 2 or not (filled & ~validation & ~left).any():
+    count, marks_B = len(filled), np.where(shared, SHARED, TRAIN).astype(np.int8)
+    marks_B[chosen] = VALIDATION
+    if count < 2 or not (filled & (marks_B == TRAIN)).any():
         found, alike = counted(count, noun.removesuffix("s")), ", or too alike," if count > 1 else ""
         few = agreeing(f"{found} [is|are] too few{alike} to split a validation part off", count)
         raise RegardError(f"{few}; give {option}", where)
-    return Split(validation, left)
+    return marks_B
 
 
 class SplitDocuments:

@@ -6,18 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.data.corpora.corpus import LabelledText
 from regard.data.corpora.documents import DocumentPart
 from regard.data.corpora.images import LARGEST, Image
 from regard.data.corpora.labelled import Kind, parse_number, split_labels
-from regard.data.prepare.encoders import Encoded, RefusedExample, Sides, TextEncoder
+from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, Sides, TextEncoder
 from regard.data.prepare.shards import CONTINUES, INSIDE, NEIGHBOUR, TAGS, Entry
 from regard.text.tags import Scheme, TaggedWords, convert_tags
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
-Ids = NDArray[np.int64]
 UNKNOWN, OUTSIDE = 0, 1
 """Offsets from the number of labels: the ids of an unknown label, and of what belongs to no class."""
 

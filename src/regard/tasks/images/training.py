@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import gcd, isqrt
 from pathlib import Path
@@ -56,7 +56,8 @@ class ImageTraining(LabelTrainingTask[ImageClassification]):
     @cached_property
     def validation(self) -> list[ImageBatch]:
         """The validation images, packed."""
-        return self.examples.others(self.prepared.validation_text, self.prepared.validation_labels).all()
+        prepared = self.prepared
+        return replace(self.examples, pixels=prepared.validation_text, labels=prepared.validation_labels).all()
 
     def example_text(self, place: int) -> str:
         """A validation image, named by its number."""

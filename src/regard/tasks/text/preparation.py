@@ -13,13 +13,7 @@ from torch import nn
 from regard.config import TASKS, Attentive, Data, Recipe, Text, Training, saved_recipe
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.bpe_dropout import (
-    SegmentationSampler,
-    Segmenter,
-    require_merges,
-    segment_tagged,
-    segment_texts,
-)
+from regard.data.prepare.bpe_dropout import Segmenter, require_merges, segment_tagged, segment_texts
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.preparation import Learn, prepare
 from regard.data.prepare.shards import Side
@@ -241,7 +235,7 @@ def _segment(
     prepared: PreparedExamples, tagged: bool, dropout: float, count: int, seed: int, max_tokens: int
 ) -> tuple[Side, Side]:
     tokenizer = require_merges(TextAssets.load(prepared.folder).tokenizer)
-    draws = SegmentationSampler(tokenizer, Segmenter(tokenizer, dropout, seed), count)
+    segmenter = Segmenter(tokenizer, dropout, seed, count)
     if tagged:
-        return segment_tagged(prepared.text, prepared.labels, draws, seed, max_tokens)
-    return segment_texts(prepared.text, draws, seed, max_tokens), prepared.labels
+        return segment_tagged(prepared.text, prepared.labels, segmenter, max_tokens)
+    return segment_texts(prepared.text, segmenter, max_tokens), prepared.labels

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.system.forks import join_parts, split_parts
+from regard.system.forks import pack, unpack
 from regard.system.keys import generator
 from regard.text.confidence import (
     CONFIDENCE,
@@ -259,11 +259,11 @@ class PairCounter:
     @property
     def content(self) -> bytes:
         """What was counted, for :meth:`merge`."""
-        return join_parts(*(side.content for side in self._sides))
+        return pack([side.content for side in self._sides])
 
     def merge(self, content: bytes) -> None:
         """Add what another process counted."""
-        for side, counts in zip(self._sides, split_parts(content), strict=True):
+        for side, counts in zip(self._sides, unpack(content), strict=True):
             side.merge(counts)
 
     def learn(self, vocabulary: int, symbols: Sequence[str] = ()) -> Vocabularies:
