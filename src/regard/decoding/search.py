@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from regard.config import Decoding
 from regard.decoding.constraints import Constraints, forbidden_tokens
-from regard.decoding.draft import Draft
 from regard.decoding.hypotheses import (
     NO_ROWS,
     Choice,
@@ -134,6 +133,8 @@ class Scheduler:
         least = min(least, limit - 1)  # an output can end
         followed = None
         if self._verifier is not None and len(draft):
+            from regard.decoding.draft import Draft
+
             followed = Draft(list(takewhile(lambda token: token != self.symbols.end, draft[:limit])))
         own = (least, terms, copies, forbidden, followed)
         sentence = Sentence(index, source, limit, NBest(nbest), first, sample, begin, *own)

@@ -24,13 +24,14 @@ from regard.tasks.model_path import existing, finished_folder, model_folder, ver
 from regard.tasks.protocols import Assets, Task, Unloaded
 from regard.tasks.text.precisions import Wanted, derived_files, precision_of, write_derived
 from regard.text.language_tokens import refuse_unknown
-from regard.text.terms import NO_TERMS, TermList
 from regard.text.tokenizers.vocabulary import TERMS, Vocabularies
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
 
 if TYPE_CHECKING:
     import torch
+
+    from regard.text.terms import TermList
 
 PACKED_WEIGHTS = "packed.safetensors"
 """The matrices of a model as the engine packs them, a file made from its weights."""
@@ -308,6 +309,8 @@ def edit_terms(folder: Path, add: Path | None = None, remove: Sequence[str] = ()
         UsageError: its model neither translates nor answers.
         RegardError: folder or file is damaged, or a term to remove is not there.
     """
+    from regard.text.terms import NO_TERMS, TermList
+
     folder = model_folder(folder)
     recipe, assets = load_recipe_and_assets(folder)
     if not isinstance(assets, Vocabularies | AnswerAssets):

@@ -33,12 +33,44 @@ _ALIGN = 16
 """Every parameter starts at a multiple of this many numbers (64 bytes of fp32), as freshly allocated ones do."""
 
 
+def noam(factor: float, d_model: int, warmup: int) -> Schedule:
+    """``factor · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)`` [Vaswani17 §5.3, eq. 3]."""
+    return lambda step: factor * d_model**-0.5 * min(step**-0.5, step * max(warmup, 1) ** -1.5)
+
+
+def inverse_square_root(peak: float, warmup: int) -> Schedule:
+    """Linear to ``peak`` at the end of the warm-up, then ``peak · sqrt(warmup / step)``."""
+    return lambda step: peak * min(step / max(warmup, 1), math.sqrt(max(warmup, 1) / step))
+
+
+def cosine(peak: float, warmup: int, steps: int) -> Schedule:
+    """Linear to ``peak``, then half a cosine to zero at exactly the last step."""
+    return lambda step: (
+        peak * _warm(step, warmup) * 0.5 * (1.0 + math.cos(math.pi * _decay_progress(step, warmup, steps)))
+    )
+
+
+def linear(peak: float, warmup: int, steps: int) -> Schedule:
+    """Linear to ``peak``, then linear to zero at exactly the last step."""
+    return lambda step: peak * _warm(step, warmup) * (1.0 - _decay_progress(step, warmup, steps))
+
+
+def stretch(rate: Schedule, at: int, planned: int, steps: int) -> Schedule:
+    """A schedule up to step ``at``; what it still has to go to ``planned`` it goes slower or faster, to ``steps``."""
+    return lambda step: rate(step if step <= at else at + (step - at) * (planned - at) / (steps - at))
+
+
+def _warm(step: float, warmup: int) -> float:
+    return min(1.0, step / warmup) if warmup else 1.0
+
+
+def _decay_progress(step: float, warmup: int, steps: int) -> float:
+    """The completed share of the decay: 0 during warmup, 1 from the last step on."""
+    return min(1.0, max(0, step - warmup) / max(1, steps - warmup))
+
+
 def schedule(section: Training, d_model: int, review: Replanning | None = None) -> Schedule:
     """The schedule a recipe names; its warm-up is never more than a tenth of the steps, where they are known.
-
-    ``noam`` is ``rate · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)`` [Vaswani17 §5.3, eq. 3]. The others rise to
-    ``rate`` in a line, and then fall: as ``rate · sqrt(warmup / step)``, or by half a cosine or a line to zero at
-    exactly the last step.
 
     Args:
         section: of the recipe, its steps as planned first.
@@ -48,25 +80,15 @@ def schedule(section: Training, d_model: int, review: Replanning | None = None) 
     Raises:
         UsageError: the schedule ends at the last step, but the number of steps is not known.
     """
-    peak, steps = section.rate, section.steps
-    warmup = section.warmup if steps is None else min(section.warmup, steps // 10)
+    warmup = section.warmup if section.steps is None else min(section.warmup, section.steps // 10)
     if section.schedule == "noam":
-        return lambda step: peak * d_model**-0.5 * min(step**-0.5, step * max(warmup, 1) ** -1.5)
+        return noam(section.rate, d_model, warmup)
     if section.schedule == "inverse_square_root":
-        return lambda step: peak * min(step / max(warmup, 1), math.sqrt(max(warmup, 1) / step))
-    if steps is None:
+        return inverse_square_root(section.rate, warmup)
+    if section.steps is None:
         raise UsageError(f"{section.schedule} schedules end at the last step: give steps or minutes", "training.steps")
-
-    def rate(step: float) -> float:
-        if review and step > review.at:  # what is left of the plan is gone through slower or faster
-            step = review.at + (step - review.at) * (review.planned - review.at) / (review.steps - review.at)
-        warm = min(1.0, step / warmup) if warmup else 1.0
-        fallen = min(1.0, max(0, step - warmup) / max(1, steps - warmup))
-        if section.schedule == "cosine":
-            return peak * warm * 0.5 * (1.0 + math.cos(math.pi * fallen))
-        return peak * warm * (1.0 - fallen)
-
-    return rate
+    end = {"cosine": cosine, "linear": linear}[section.schedule](section.rate, warmup, section.steps)
+    return stretch(end, review.at, review.planned, review.steps) if review else end
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,20 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from regard.config import Recipe, TransformerSection
 from regard.nn.positions import TimingSignal, sinusoids
-from regard.runs.convert.ctranslate2_file import ModelFile
 from regard.runs.convert.layouts.format import TABLES, Chunks, InitialTensor, Obstacle, Row, misfits, odd_heads, sides
 from regard.system.errors import RegardError
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
+
+if TYPE_CHECKING:
+    from regard.runs.convert.ctranslate2_file import ModelFile
 
 HEADS = {"": 8, "TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
 """Specifications of an encoder-decoder, and heads where the file does not say how many."""
