@@ -104,6 +104,13 @@ def test_terms_prefixes_and_alternatives(running) -> None:
     assert found["sentences"][0]["weights"]
 
 
+def test_each_text_has_its_own_prefix_where_languages_are_guessed(running) -> None:
+    texts = ["Das Tier schlief, weil es sehr müde war.", "The man sleeps."]
+    found = translate(running, texts=texts, prefixes=["Ein", "Der"]).json["translations"]
+    assert [one["source"] for one in found] == ["de", "en"]
+    assert found[1]["text"].startswith("Der")
+
+
 def test_a_stream_has_every_text_once(running) -> None:
     texts = [TEXT, "The man sleeps.", ""]
     reply = translate(running, texts=texts, stream=True)

@@ -85,6 +85,20 @@ def test_nothing_of_a_stop_comes_out(one: Tokenizer, text: str, stops: list[str]
     assert out + decoder.finish() == wanted == stop.cut(one.normalise(text))
 
 
+def test_a_stop_that_an_unfinished_character_held_back_ends_the_text(one: Tokenizer) -> None:
+    """A window gives nothing while its last character is unfinished, even if a stop stands before that."""
+    pieces = [b"x", b"ab\xc3"]
+
+    class Pieces:
+        @staticmethod
+        def incremental() -> WindowDecoder:
+            return WindowDecoder(lambda ids: b"".join(pieces[id] for id in ids).decode(errors="replace"))
+
+    decoder = Decoder(Pieces, StopStrings(["b"], one))
+    assert [decoder.feed(0), decoder.feed(1), decoder.finish()] == ["x", "", "a"]
+    assert decoder.stopped
+
+
 def test_only_what_may_become_a_stop_is_kept_back_and_an_empty_one_is_refused(one: Tokenizer) -> None:
     decoder = Decoder(one, StopStrings(["abc"], one))
     letters = [one.encode(letter).ids[0] for letter in "ababbabc"]

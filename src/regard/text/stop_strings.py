@@ -69,8 +69,7 @@ class Decoder:
         if self.stopped:
             return ""
         more = self._more(self._reader.finish())
-        rest, self._held = self._held, ""
-        return more + rest
+        return more if self.stopped else more + self._held
 
     def _more(self, text: str) -> str:
         if self.stopped or self._stops is None:
