@@ -22,8 +22,8 @@ class Output:
     """
 
     def __init__(self, weight_VD: Floats, pack: Packer = FP32, bias_V: Floats | None = None) -> None:
-        self.pieces, self.precision = len(weight_VD), pack.precision
-        self.weight_VD, self.bias_V = weight_VD, bias_V  # mostly views of the file
+        self.pieces = len(weight_VD)
+        self._weight_VD, self._bias_V = weight_VD, bias_V  # mostly views of the file
         self.project = Linear([weight_VD], [bias_V], pack=pack)
         self._screen = pack([weight_VD], [bias_V], "int8") if pack.precision == "fp32" else self.project.packed
         self._masks: dict[tuple[int, ...], NDArray[np.uint8]] = {}
@@ -45,8 +45,8 @@ class Output:
 
     def scores_of(self, hidden_MD: Floats, token_M: Ids) -> Floats:
         """The score of one token for each row, in fp32 whatever the precision; a row does not depend on the others."""
-        score_M = np.einsum("md,md->m", hidden_MD, self.weight_VD[token_M], dtype=np.float64)
-        return (score_M if self.bias_V is None else score_M + self.bias_V[token_M]).astype(np.float32)
+        score_M = np.einsum("md,md->m", hidden_MD, self._weight_VD[token_M], dtype=np.float64)
+        return (score_M if self._bias_V is None else score_M + self._bias_V[token_M]).astype(np.float32)
 
     def scores(self, hidden_ND: Floats) -> Floats:
         """Every score, ``score_NV``."""

@@ -17,6 +17,7 @@ from regard.engine.layers import (
     FeedForward,
     Floats,
     Heads,
+    Ids,
     Linear,
     Norm,
     NormFirst,
@@ -26,6 +27,7 @@ from regard.engine.layers import (
     SubLayer,
 )
 from regard.engine.positions import Positions
+from regard.engine.shortlist import ShortlistOutput
 from regard.engine.stack import Stack
 from regard.engine.transformer import Decoder, FastTransformer
 from regard.system.kernels.packing import FP32, Packer
@@ -53,7 +55,12 @@ def transformer(
     layers, entries = range(section.decoder_layers), writing.heads.keys + writing.heads.values
     own = (section.d_model, FP32.precision) if section.decoder_cell else (entries, pack.precision)
     bias = take("output_bias", target_pieces) if section.output_bias else None
-    output = output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1]
+    smaller = np.float32(section.d_model**-0.5)
+
+    def part(ids: Ids) -> Output:
+        weight = output[ids] * smaller if section.scale_output else output[ids]
+        return ShortlistOutput(weight, Packer(pack.precision), None if bias is None else bias[ids], ids, target_pieces)
+
     return FastTransformer(
         Stack(source, scale, reading.positions, reading.layers(section.encoder_layers)[0]),
         Decoder(
@@ -63,7 +70,8 @@ def transformer(
             own,
             writing.heads.heads,
         ),
-        Output(output, pack, bias),
+        Output(output[:-1] * smaller if section.scale_output else output[:-1], pack, bias),
+        part,
     )
 
 

@@ -19,12 +19,16 @@ from regard.system.kernels.packing import Packer
 
 
 class ShortlistOutput(Output):
-    """Some rows of the output, by their ids in order; its tokens are those of the whole."""
+    """Some rows of the output; its tokens are those of the whole.
 
-    def __init__(self, whole: Output, ids: Ids) -> None:
-        bias_V = None if whole.bias_V is None else whole.bias_V[ids]
-        super().__init__(whole.weight_VD[ids], Packer(whole.precision), bias_V)
-        self.ids, self.whole = ids, whole.pieces
+    Args:
+        ids: of the rows, in order.
+        whole: rows of the output.
+    """
+
+    def __init__(self, weight_VD: Floats, pack: Packer, bias_V: Floats | None, ids: Ids, whole: int) -> None:
+        super().__init__(weight_VD, pack, bias_V)
+        self.ids, self.whole = ids, whole
 
     def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores, Scores]:
         """As :meth:`Output.best`."""

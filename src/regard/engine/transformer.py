@@ -19,7 +19,7 @@ from regard.decoding.step import MultiStepOutput, MultiStepRequest
 from regard.engine.answer import FastAnswer, Output
 from regard.engine.layers import Floats, Ids, Ints, Linear
 from regard.engine.past import ROOM, Memory, Past, project
-from regard.engine.shortlist import Answers, ShortlistOutput
+from regard.engine.shortlist import Answers
 from regard.engine.stack import Stack, Texts
 from regard.system.kernels.packing import Precision
 
@@ -75,15 +75,17 @@ class FastTransformer:
 
     Args:
         encoder, decoder, output: what it is made of.
+        part: some rows of the output, by their ids in order.
     """
 
     pieces: Callable[[Ids], Ids] | None = None
     weights = False
 
-    def __init__(self, encoder: Stack, decoder: Decoder, output: Output) -> None:
+    def __init__(self, encoder: Stack, decoder: Decoder, output: Output, part: Callable[[Ids], Output]) -> None:
         self.encoder = encoder
         self.decoder = decoder
         self.output = output
+        self.part_of_output = part
 
     @property
     def verifies(self) -> bool:
@@ -121,7 +123,7 @@ class FastTransformer:
         for memory, room_SE in zip(self.decoder.memories, rooms, strict=True):
             project(memory, memory_SD, room_SE)
         old, count, width = len(state.memory_first_B), len(sources), state.ancestors_NS.shape[1]
-        parts = [] if self.pieces is None else [ShortlistOutput(self.output, self.pieces(source)) for source in sources]
+        parts = [] if self.pieces is None else [self.part_of_output(self.pieces(source)) for source in sources]
         return replace(
             state,
             lengths_N=np.append(state.lengths_N, np.zeros(count, np.int32)),
