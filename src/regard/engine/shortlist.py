@@ -64,8 +64,9 @@ class Answers:
         """Minus infinity where a sentence has fewer pieces."""
         found = [answer.best(k, without) for answer in self._answers]
         wide = max(ids.shape[1] for ids, _ in found)
-        ids = [np.pad(one, ((0, 0), (0, wide - one.shape[1]))) for one, _ in found]
-        scores = [np.pad(one, ((0, 0), (0, wide - one.shape[1])), constant_values=-np.inf) for _, one in found]
+        filled = [((0, 0), (0, wide - ids.shape[1])) for ids, _ in found]
+        ids = [np.pad(one, width) for (one, _), width in zip(found, filled, strict=True)]
+        scores = [np.pad(one, w, constant_values=-np.inf) for (_, one), w in zip(found, filled, strict=True)]
         return np.concatenate(ids), np.concatenate(scores)
 
     def most_probable(self, without: Sequence[int] = ()) -> Ids:
