@@ -104,8 +104,6 @@ class Marian(Format):
         "norm_epsilon": 1e-5,
     }
     plain: ClassVar = {**fixed, **shared, "embedding_norm": False}
-    from_marian = True
-    """All sines come before all cosines, and the last row is the start symbol's, which is never written."""
     settings: ClassVar[Mapping[str, object]] = {
         "normalize_before": False,
         "normalize_embedding": False,
@@ -137,20 +135,24 @@ class Marian(Format):
         config.only(**self.settings, add_bias_logits=False)
         if (decoder := config.parse("decoder_ffn_dim", WHOLE)) != config.parse("encoder_ffn_dim", WHOLE):
             raise RegardError(f"decoder_ffn_dim {decoder} is not supported, only the encoder's is", config.where)
-        own: dict[str, object] = {**self.fixed, "tie": "three" if SHARED_TABLE in tensors else "two"}
-        if OUTPUT in tensors:
-            own["tie"] = "none"
         heads = config.parse("decoder_attention_heads", WHOLE)
-        if heads != config.parse("encoder_attention_heads", WHOLE):
-            own["decoder_heads"] = heads
+        own = {} if heads == config.parse("encoder_attention_heads", WHOLE) else {"decoder_heads": heads}
+        self._refuse_other_positions(config, tensors)
+        tie = "three" if SHARED_TABLE in tensors else "two"
+        if OUTPUT in tensors:
+            tie = "none"
+        return {**super().section(config, tensors), **own, **self.fixed, **self._output_bias(tensors), "tie": tie}
+
+    def _output_bias(self, tensors: Mapping[str, Tensor]) -> dict[str, object]:
+        """Whether the scores have a bias; the last number is the start symbol's, which is never written."""
+        added = tensors.get(BIAS)
+        return {"output_bias": True} if added is not None and added.flatten()[:-1].any() else {}
+
+    def _refuse_other_positions(self, config: Fields, tensors: Mapping[str, Tensor]) -> None:
         for name in map(PLACES.format, ("encoder", "decoder")):
-            if self.fixed["positions"] != "learned" and name in tensors and not _are_sinusoids(tensors[name]):
+            if name in tensors and not _are_sinusoids(tensors[name]):
                 message = f"{name!r} holds other positions than sinusoids, which are not supported"
                 raise RegardError(message, config.where)
-        added = tensors.get(BIAS)
-        if added is not None and added.flatten()[: -1 if self.from_marian else None].any():
-            own["output_bias"] = True
-        return {**super().section(config, tensors), **own}
 
     def start_row(self, config: Fields, generation: Fields) -> int | None:
         """The last one of each table.
@@ -202,9 +204,13 @@ class Marian(Format):
             "bos_token_id": None,
         }
 
+    def order(self, model: TransformerSection) -> tuple[int, ...]:
+        """Our entries of the residual stream in their order."""
+        return _order(model.d_model)
+
     def rows(self, model: TransformerSection, task: str, start: int | None = None) -> list[Row]:
         """Entries of the residual stream in their order; the start symbol's row may be its own, the last one."""
-        order = tuple(_order(model.d_model)) if self.from_marian else tuple(range(model.d_model))
+        order = self.order(model)
         reading, writing = Reordered(order, -1), Reordered(order, 0)
 
         def reads(theirs: str, ours: str) -> list[Row]:
@@ -217,8 +223,7 @@ class Marian(Format):
         table += [Row(OUTPUT, "output.weight", form=embedding)] if model.tie == "none" else []
         table += [Row(BIAS, "output_bias", form=OutputBias(start is None))] if model.output_bias else []
         for side, layers, sublayers in sides(model):
-            if model.positions == "learned":
-                table.append(Row(PLACES.format(side), f"{side}.input.positions.weight"))
+            table += self.positions(model, side)
             for layer in range(layers):
                 theirs, ours = f"model.{side}.layers.{layer}", f"{side}.layers.{layer}"
                 for name in sublayers:
@@ -235,6 +240,10 @@ class Marian(Format):
             if model.embedding_norm:
                 table += affine(f"model.{side}.layernorm_embedding", f"{side}.input.norm", form=writing)
         return table
+
+    def positions(self, model: TransformerSection, side: str) -> list[Row]:
+        """The rows of what is added for positions, if it is learned."""
+        return []
 
     def further(self, model: TransformerSection, config: Mapping[str, Any]) -> dict[str, Tensor]:
         """What is added to the scores, where it is no weight of ours."""
@@ -253,7 +262,7 @@ class Pegasus(Marian):
     def further(self, model: TransformerSection, config: Mapping[str, Any]) -> dict[str, Tensor]:
         found = super().further(model, config)
         found[BIAS][0, config["pad_token_id"]] = NEVER
-        table = sinusoids(config["max_position_embeddings"], model.d_model)[:, _order(model.d_model)]
+        table = sinusoids(config["max_position_embeddings"], model.d_model)[:, list(_order(model.d_model))]
         return found | {PLACES.format(side): table.clone().contiguous() for side in ("encoder", "decoder")}
 
 
@@ -264,7 +273,6 @@ class M2M100(Marian):
     tasks: ClassVar = {"M2M100ForConditionalGeneration": "translation"}
     fixed: ClassVar = {"norm_place": "pre", "positions": "timing_signal", "first_position": 2}
     plain: ClassVar = {**Marian.shared, **fixed, "embedding_norm": False, "output_bias": False}
-    from_marian = False
     settings: ClassVar[Mapping[str, object]] = {"pad_token_id": 1}
     """Positions begin behind the number of ``<pad>`` there."""
 
@@ -278,6 +286,10 @@ class M2M100(Marian):
 
     def start_piece(self, tokenizer: AnyTokenizer | None) -> int | None:
         return None if tokenizer is None else tokenizer.end
+
+    def order(self, model: TransformerSection) -> tuple[int, ...]:
+        """Theirs is ours."""
+        return tuple(range(model.d_model))
 
     def further(self, model: TransformerSection, config: Mapping[str, Any]) -> dict[str, Tensor]:
         return {}
@@ -293,16 +305,26 @@ class MBart(M2M100):
     plain: ClassVar = {**Marian.shared, **fixed}
     settings: ClassVar = {"normalize_embedding": True, "normalize_before": True, "add_final_layer_norm": True}
 
-    further = Marian.further
+    def _refuse_other_positions(self, config: Fields, tensors: Mapping[str, Tensor]) -> None:
+        pass
+
+    def _output_bias(self, tensors: Mapping[str, Tensor]) -> dict[str, object]:
+        return {"output_bias": True} if (added := tensors.get(BIAS)) is not None and added.any() else {}
+
+    def positions(self, model: TransformerSection, side: str) -> list[Row]:
+        return [Row(PLACES.format(side), f"{side}.input.positions.weight")]
+
+    def further(self, model: TransformerSection, config: Mapping[str, Any]) -> dict[str, Tensor]:
+        return {} if model.output_bias else {BIAS: torch.zeros(1, config["vocab_size"])}
 
 
-def _order(d_model: int) -> list[int]:
+def _order(d_model: int) -> tuple[int, ...]:
     """Our entries of the stream in their order."""
-    return [*range(0, d_model, 2), *range(1, d_model, 2)]
+    return (*range(0, d_model, 2), *range(1, d_model, 2))
 
 
 def _are_sinusoids(held: Tensor) -> bool:
     if held.dim() != 2 or not held.is_floating_point():
         return False
-    table = sinusoids(len(held), held.shape[1])[:, _order(held.shape[1])]
+    table = sinusoids(len(held), held.shape[1])[:, list(_order(held.shape[1]))]
     return torch.allclose(held.float(), table.float(), rtol=0.0, atol=1e-5)
