@@ -450,7 +450,7 @@ def search(
         return _search_groups(step, sources, decoding, symbols, nbest, **given)
     choose = strategy(decoding, symbols, scores or trace is not None, terms or ())
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
-    enqueue(scheduler, sources, nbest=nbest, **given, terms=terms, forbidden=forbidden, drafts=drafts)
+    enqueue(scheduler, sources, nbest=nbest, terms=terms, forbidden=forbidden, drafts=drafts, **given)
     plain = getattr(choose, "without_bonus", lambda one, _: one)
     found = {sentence.index: [plain(one, sentence) for one in sentence.best.hypotheses] for sentence in scheduler.run()}
     return [found[index] for index in range(len(sources))]
@@ -481,31 +481,42 @@ def _search_groups(
     return [best_of_groups([found[index, group] for group in range(groups)], nbest) for index in range(len(sources))]
 
 
-OF_ONE = {"firsts": "first", "limits": "limit", "numbers": "index", "prefixes": "prefix", "terms": "terms"}
-OF_ONE |= {"forbidden": "forbidden", "drafts": "draft"}
-"""What sources have each of their own, by its name where it is of one (:meth:`Scheduler.put`)."""
-
-
 def enqueue(
-    scheduler: Scheduler, sources: Sequence[Ints], *, nbest: int = 1, samples: int = 1, **each: Sequence[Any] | None
+    scheduler: Scheduler,
+    sources: Sequence[Ints],
+    *,
+    nbest: int = 1,
+    samples: int = 1,
+    firsts: Sequence[int] | None = None,
+    limits: Sequence[int] | None = None,
+    numbers: Sequence[int] | None = None,
+    prefixes: Sequence[Sequence[int]] | None = None,
+    terms: Sequence[Terms | None] | None = None,
+    forbidden: Sequence[tuple[tuple[int, ...], ...]] | None = None,
+    drafts: Sequence[Sequence[int]] | None = None,
 ) -> None:
     """Put every source into a scheduler, ``samples`` times, under its number, or its place in the list.
 
     Longest first: the last rows to run are then short ones, and memory is largest at the start.
-
-    Args:
-        scheduler, sources, nbest, samples: see above.
-        each: what there is of :data:`OF_ONE`, a value for every source.
     """
-    given = {name: values for name, values in each.items() if values is not None}
-    for name, values in given.items():
-        if len(values) != len(sources):
-            raise UsageError(f"there are {len(values)} for {len(sources)} sources; each source needs its own", name)
-    if (least := min(given.get("limits", ()), default=1)) < 1:
-        raise UsageError(f"a limit of {least} tokens leaves no room for an output", "limits")
-    for place in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
-        own = {"index": place} | {OF_ONE[name]: values[place] for name, values in given.items()}
-        scheduler.put(source=sources[place], nbest=nbest, copies=samples, **own)
+    each = {"firsts": firsts, "limits": limits, "numbers": numbers, "prefixes": prefixes}
+    for name, given in {**each, "terms": terms, "forbidden": forbidden, "drafts": drafts}.items():
+        if given is not None and len(given) != len(sources):
+            raise UsageError(f"there are {len(given)} for {len(sources)} sources; each source needs its own", name)
+    if limits is not None and min(limits, default=1) < 1:
+        raise UsageError(f"a limit of {min(limits)} tokens leaves no room for an output", "limits")
+    for index in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
+        source = sources[index]
+        first = None if firsts is None else firsts[index]
+        limit = None if limits is None else limits[index]
+        prefix = prefixes[index] if prefixes else None
+        key = numbers[index] if numbers else index
+        rules: dict[str, Any] = {
+            "terms": terms[index] if terms else None,
+            "forbidden": forbidden[index] if forbidden else (),
+            "draft": drafts[index] if drafts else (),
+        }
+        scheduler.put(key, source, limit, nbest, first=first, prefix=prefix, copies=samples, **rules)
 
 
 def sample(
