@@ -19,6 +19,23 @@ from regard.engine.stack import Stack, Texts
 from regard.system.kernels.packing import Packer, Precision
 
 
+@dataclass(frozen=True)
+class DecoderStack:
+    """The same layers twice: for whole texts, and for new tokens of rows, which find their past by its places.
+
+    Args:
+        layers: how many there are.
+        size: entries of a token's keys and values in one of them.
+        precision: of the weights.
+    """
+
+    whole: Stack
+    new: Stack
+    layers: int
+    size: int
+    precision: Precision
+
+
 @dataclass
 class GptState:
     """Search state: consumed by every call, use the returned one.
@@ -39,24 +56,24 @@ class FastGpt:
     """One token a row at a time, for search and sampling; a source is a prompt without its last token, maybe empty.
 
     Args:
-        whole, new: the same layers for whole texts, and for new tokens of rows, which find their past by its places.
-        past: how many layers there are, entries of a token's keys and values in one, and the precision of these.
+        stack: the layers.
         output: scores of the next token.
         window: tokens that a row can see, its newest one counted. A longer prompt is read from its last ``window - 1``
             tokens on.
     """
 
-    def __init__(self, whole: Stack, new: Stack, past: tuple[int, int, Precision], output: Output, window: int) -> None:
-        self.whole, self.new, self.past, self.output, self.window = whole, new, past, output, window
+    def __init__(self, stack: DecoderStack, output: Output, window: int) -> None:
+        self.stack, self.output, self.window = stack, output, window
 
     def read(self, texts: Texts) -> Floats:
         """``hidden_TD`` of whole texts."""
-        return self.whole.read(texts, causal=True)
+        return self.stack.whole.read(texts, causal=True)
 
     def start(self, sources: Sequence[Ids]) -> GptState:
         """Read every token of the prompts, and open one row for each."""
         no_ids, no_places = np.zeros((0, ROOM), np.int64), np.zeros((0, ROOM), np.int32)
-        return self.admit(GptState(np.zeros(0, np.int32), no_ids, no_places, Past(*self.past)), sources)
+        past = Past(self.stack.layers, self.stack.size, self.stack.precision)
+        return self.admit(GptState(np.zeros(0, np.int32), no_ids, no_places, past), sources)
 
     def admit(self, state: GptState, sources: Sequence[Ids]) -> GptState:
         """Read further prompts and append their rows."""
@@ -102,8 +119,8 @@ class FastGpt:
     def _prefill(self, state: GptState, rows_R: Ids, lengths_R: Ints) -> None:
         """Keys and values of the first tokens of some rows that have none yet; a chunk of them in one pass."""
         row_T = np.repeat(rows_R, lengths_R)
-        begin_T = np.repeat(lengths_R.cumsum() - lengths_R, lengths_R)
-        place_T = (np.arange(len(row_T)) - begin_T).astype(np.int32)
+        place_T = np.arange(len(row_T), dtype=np.int32) - np.repeat(lengths_R.cumsum() - lengths_R, lengths_R)
+        place_T = place_T.astype(np.int32)
         slot_T = state.past.take(len(row_T), state.ancestors_NS, state.lengths_N)
         state.ancestors_NS[row_T, place_T] = slot_T
         ids_T = state.read_NS[row_T, place_T]
@@ -118,7 +135,7 @@ class FastGpt:
         """``hidden_TD`` of new tokens of rows."""
         past, length_T = state.past.of_layer, place_T + np.int32(1)
         longest = int(length_T.max(initial=0))
-        return self.new(ids_T, place_T, length_T, longest, slot=slot_T, ancestors=ancestors_TS, past=past)
+        return self.stack.new(ids_T, place_T, length_T, longest, slot=slot_T, ancestors=ancestors_TS, past=past)
 
 
 def gpt(section: GptSection, pieces: int, window: int, take: Take, pack: Packer) -> FastGpt:
@@ -127,5 +144,5 @@ def gpt(section: GptSection, pieces: int, window: int, take: Take, pack: Packer)
     stack = StackParts(section, take, "decoder", two_way=False, pack=pack)
     whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.layers(section.layers))
     window = min(window, section.max_positions) if section.positions == "learned" else window
-    past = section.layers, stack.heads.keys + stack.heads.values, pack.precision
-    return FastGpt(whole, new, past, Output(table, pack), window)
+    causal = DecoderStack(whole, new, section.layers, stack.heads.keys + stack.heads.values, pack.precision)
+    return FastGpt(causal, Output(table, pack), window)
