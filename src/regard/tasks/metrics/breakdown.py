@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.text.confidence import SeenWords
 from regard.text.languages import WITHOUT_SPACES, primary
 from regard.text.terminal import Table
 
-LENGTHS = (1, 9, 13, 17, 21)
-"""The shortest source, in words, of each part of a test set."""
-COUNTS = (0, 1, 10, 100, 1000)
-"""How often training read the rarest word of a source, at least, of each part."""
+LENGTHS = (8, 12, 16, 20)
+"""The longest source, in words, of each part of a test set but the last."""
+COUNTS = (1, 10, 100, 1000)
+"""How often training read the rarest word of a source, at least, of each part but the first."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +86,12 @@ def length(text: str, language: str = "und") -> int:
     return len("".join(text.split())) if primary(language) in WITHOUT_SPACES else len(text.split())
 
 
-def by_length(lengths: Sequence[int], firsts: Sequence[int] = LENGTHS) -> Iterator[tuple[int, int | None, list[int]]]:
-    """The shortest and the longest length of each part, and the places of its sentences; or the same of other numbers.
-
-    Args:
-        lengths: of all sentences.
-        firsts: the shortest length of each part.
-    """
-    for first, after in zip(firsts, [*firsts[1:], None], strict=True):
-        inside = [place for place, words in enumerate(lengths) if first <= words and (after is None or words < after)]
-        yield first, None if after is None else after - 1, inside
+def by_length(lengths: Sequence[int]) -> Iterator[tuple[int, int | None, list[int]]]:
+    """The shortest and the longest length of each part of :data:`LENGTHS`, and the places of its sentences."""
+    for first, last in pairwise((1, *(end + 1 for end in LENGTHS), None)):
+        assert first is not None
+        inside = [place for place, words in enumerate(lengths) if first <= words and (last is None or words < last)]
+        yield first, None if last is None else last - 1, inside
 
 
 def break_down(
@@ -132,9 +129,12 @@ def break_down(
     rare = []
     if seen is not None:
         counts = [seen.rarest(source) for source in sources]
-        for least, most, places in by_length(counts, COUNTS):
-            name = "never" if not least else f"{least:,} or more" if most is None else f"{least:,} to {most:,}"
-            rare.append(group(name, places))
+        for least, more in pairwise((0, *COUNTS, None)):
+            assert least is not None
+            name = "never" if not least else f"{least:,} or more" if more is None else f"{least:,} to {more - 1:,}"
+            rare.append(
+                group(name, [i for i, count in enumerate(counts) if count >= least and (more is None or count < more)])
+            )
     found = [faults(source, output) for source, output in zip(sources, outputs, strict=True)]
     percent = 100 / max(1, len(outputs))
     parts = Breakdown(
