@@ -154,3 +154,19 @@ def test_a_fingerprint_changes_with_any_file_of_a_model(tmp_path: Path) -> None:
     task = encoder()
     next(iter(task.model.parameters())).add_(1)
     assert before != fingerprint(put(tmp_path, task))
+
+
+def test_an_engine_that_is_opened_late_is_opened_as_late_for_a_shortlist() -> None:
+    opened: list[object] = []
+
+    class Engine:
+        word = "all"
+
+        def with_shortlist(self, pieces: str) -> object:
+            opened.append(pieces)
+            return type("Short", (), {"word": pieces})
+
+    late = bundle.LazyEngine(Engine)
+    short = late.with_shortlist("some")
+    assert not opened
+    assert (short.word, late.word, opened) == ("some", "all", ["some"])

@@ -331,9 +331,10 @@ class Scheduler:
 
     def _end(self, rows: Rows, row: int, added_N: Floats, finished: bool) -> None:
         """A row becomes a hypothesis of its sentence, if it is good enough."""
+        best, added = rows.sentences[rows.sentence_N[row]].best, float(added_N[row])
         penalty = self._penalty(max(1.0, float(rows.length_N[row])))
-        hypothesis = rows.hypothesis(row, penalty, finished, float(added_N[row]))
-        rows.sentences[rows.sentence_N[row]].best.add(hypothesis)
+        if float(rows.log_probability_N[row]) / penalty + added > best.bar or len(best.hypotheses) < best.size:
+            best.add(rows.hypothesis(row, penalty, finished, added))
 
     def _penalty(self, length: Length) -> Length:
         """The length penalty of the recipe."""

@@ -62,7 +62,7 @@ def transformer(
         return ShortlistOutput(weight, Packer(pack.precision), None if bias is None else bias[ids], ids, target_pieces)
 
     return FastTransformer(
-        Stack(source, scale, reading.positions, reading.layers(section.encoder_layers)[0]),
+        Stack(source, scale, reading.positions, reading.encoder_layers(section.encoder_layers)),
         Decoder(
             Stack(target, scale, writing.positions, writing.decoder_layers(section.decoder_layers)),
             [writing.memory(f"layers.{n}.cross") for n in layers],
@@ -111,8 +111,10 @@ class StackParts:
             case "rotary":
                 turned = positions.rotary(section.key_size, section.rotary_base, section.rotary_scaling)
                 return Positions(turned=turned)
-            case _:
+            case "none":
                 return Positions()
+            case unknown:
+                raise ValueError(f"no positions {unknown}")
 
     def weight(self, name: str, *shape: int) -> Floats:
         """A weight of the stack."""
@@ -129,7 +131,13 @@ class StackParts:
         """What makes keys and values of a sentence, for one layer."""
         return self.linear({f"{cross}.key": self.heads.keys, f"{cross}.value": self.heads.values}, self.section.d_model)
 
-    def layers(self, count: int) -> tuple[SubLayer, SubLayer]:
+    def encoder_layers(self, count: int) -> SubLayer:
+        """The layers of an encoder."""
+        names = [f"layers.{n}" for n in range(count)]
+        sublayers = [part for name in names for part in (SelfAttention(*self._parts(name)), self._feed_forward(name))]
+        return self._join(sublayers, count, "attention", "feedforward")
+
+    def causal_layers(self, count: int) -> tuple[SubLayer, SubLayer]:
         """Self-attention and feed-forward for whole texts, and for new tokens of rows; the matrices are the same."""
         whole, new = list[SubLayer](), list[SubLayer]()
         for n in range(count):

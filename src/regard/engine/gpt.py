@@ -142,7 +142,7 @@ def gpt(section: GptSection, pieces: int, window: int, take: Take, pack: Packer)
     """The engine of a decoder-only model; ``window``: tokens that a token sees at most."""
     table = take("decoder.input.tokens.weight", pieces, section.d_model)
     stack = StackParts(section, take, "decoder", two_way=False, pack=pack)
-    whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.layers(section.layers))
+    whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.causal_layers(section.layers))
     window = min(window, section.max_positions) if section.positions == "learned" else window
     causal = DecoderStack(whole, new, section.layers, stack.heads.keys + stack.heads.values, pack.precision)
     return FastGpt(causal, Output(table, pack), window)

@@ -89,7 +89,7 @@ def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, pack: 
     """The engine of an encoder-only model; all but its head is in the precision, of a model of words that too."""
     table, size = take("encoder.input.tokens.weight", pieces, section.d_model), section.d_model
     stack = StackParts(section, take, "encoder", two_way=True, pack=pack)
-    layers, _ = stack.layers(section.layers)
+    layers = stack.encoder_layers(section.layers)
     segments = take("encoder.input.segments.weight", section.segments, size) if section.segments else None
     features = take("encoder.input.words.weight", section.word_features, size) if section.word_features else None
     encoder = Encoder(Stack(table, 1.0, stack.positions, layers), segments, features)

@@ -96,8 +96,15 @@ def train(asked: TrainOptions) -> Any:
         "seed": asked.seed,
         "data.weights": tuple(asked.weights) or None,
     }
-    several: dict[str, Any] = {name: listed(getattr(asked, name)) for name in DATA if name != "valid"}
-    files = InputFiles(valid=asked.valid, columns=asked.columns, **several)
+    files = InputFiles(
+        *(listed(asked.train), asked.valid, asked.columns),
+        source=listed(asked.source),
+        target=listed(asked.target),
+        pairs=listed(asked.pairs),
+        valid_source=listed(asked.valid_source),
+        valid_target=listed(asked.valid_target),
+        alignment=listed(asked.alignment),
+    )
     output, guessed, earlier = Path(asked.output), languages(files.source, files.target), None
     with suppress(RegardError, OSError):  # where there is no run, or none that can be read, which is said later
         earlier = resolved.read_fields(output / "training") if asked.resume != "never" else None

@@ -79,6 +79,10 @@ class FillRequest(TextsRequest):
     k: int = Field(default=5, ge=1, le=50)
 
 
+OPTIONS = {"max_tokens", "stop", "seed", "temperature", "top_k", "top_p", "min_p", "repetition_penalty"}
+"""Fields of a request to a language model that it takes by their names."""
+
+
 class GenerateRequest(_Asked):
     """A beginning that a language model goes on with; the sampling is as ``regard generate`` has it."""
 
@@ -219,7 +223,7 @@ class Answers:
 
     def generate(self, asked: GenerateRequest) -> Iterator[str]:
         """Parts of what a language model writes, as they are decoded."""
-        options = asked.model_dump(exclude={"prompt", "model"}, exclude_none=True)
+        options = asked.model_dump(include=OPTIONS, exclude_none=True)
         with self._model("generate", asked.model) as task:
             assert continues_text(task)
             yield from task.stream(asked.prompt, **options)

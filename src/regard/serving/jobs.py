@@ -134,7 +134,8 @@ class JobRunner:
 
     def _work(self, lease: Lease) -> None:
         """Go on with a document until it is done, its turn is over, or something goes wrong."""
-        pause, failure = 0.0, ""
+        pause = 0.0
+        failure: str | None = None
         call = Call(lease.key, f"key {lease.key.name}" if lease.key.id else "documents")
         with self._lock:
             self._calls[lease] = call  # its lease is renewed meanwhile
@@ -153,7 +154,7 @@ class JobRunner:
         finally:
             with self._lock:
                 del self._calls[lease]
-        if failure:
+        if failure is not None:
             with suppress(LeaseLost):
                 self._jobs.fail(lease, failure)
         self._jobs.release(lease, crashed=pause > 0)

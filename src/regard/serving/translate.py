@@ -94,7 +94,8 @@ class Translator:
         for pair in dict.fromkeys((one.source, one.target) for one in each):
             places = [place for place, one in enumerate(each) if (one.source, one.target) == pair]
             texts = [request.texts[place] for place in places]
-            own = replace(request, prefixes=tuple(request.prefixes[place] for place in places if request.prefixes))
+            prefixes = tuple(request.prefixes[place] for place in places) if request.prefixes else ()
+            own = replace(request, prefixes=prefixes)
             for place, one in zip(places, self._translate(texts, own, pair), strict=True):
                 found[place] = replace(one, guessed=each[place].guessed)
         return [found[place] for place in range(len(each))]

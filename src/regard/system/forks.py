@@ -359,6 +359,8 @@ def pack(value: object) -> bytes:
     parts = list[bytes]()
 
     def put(one: bytes | NDArray[np.generic]) -> dict[str, object]:
+        if not isinstance(one, bytes) and (not isinstance(one, np.ndarray) or one.ndim != 1):
+            raise TypeError(f"{type(one).__name__} is neither bytes nor a row of numbers")
         parts.append(one if isinstance(one, bytes) else one.tobytes())
         return {_PART: (len(parts) - 1, None if isinstance(one, bytes) else one.dtype.str)}
 

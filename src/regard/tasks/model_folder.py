@@ -214,6 +214,10 @@ class LazyEngine:
                 self._engine = self._open()
         return getattr(self._engine, name)
 
+    def with_shortlist(self, pieces: object) -> LazyEngine:
+        """The engine that keeps to a shortlist, opened as late."""
+        return LazyEngine(lambda: self.__getattr__("with_shortlist")(pieces))
+
 
 def open_with(given: Path | str, engine: object, wanted: Wanted) -> Task:
     """The task of a model folder for an engine that there is; its weights are not read."""

@@ -138,8 +138,10 @@ class Run:
 
 def validation_interval(section: Training) -> int:
     """Steps between validations; where the recipe leaves them open a twentieth of the run, a short run's hundred."""
-    if section.validate_every or section.steps is None:
-        return section.validate_every or 1000
+    if section.validate_every:
+        return section.validate_every
+    if section.steps is None:
+        return 1000
     return max(1, section.steps // 20, min(section.steps, 100))
 
 

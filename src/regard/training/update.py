@@ -86,7 +86,8 @@ class Updates:
         """Compute the gradients of the shards of this process, and exchange them and what is summed beside them.
 
         Returns:
-            The :data:`_SUMS` of all shards, and the square of the gradient's norm.
+            The sums of all shards, of loss, negative log-likelihood, counts, tokens, room and who asks to stop; and
+            the square of the gradient's norm.
         """
         optimiser, world = self.optimiser, self.optimiser.world
         each = len(batches) // len(world.mine)

@@ -120,7 +120,9 @@ class Block:
 
     def pack(self) -> bytes:
         """The block as bytes, without its corpus; of examples that JSON can hold."""
-        content = [isinstance(self.content, LineBlock), *vars(self.content).values()]
+        one = self.content
+        own = [one.count, one.source, one.target] if isinstance(one, LineBlock) else [one.examples]
+        content = [isinstance(one, LineBlock), one.first, *own]
         return pack([content, self.marks_B, self.languages])
 
     @classmethod
@@ -282,7 +284,7 @@ class _BlockScan(MapReduce[LineBlock, tuple[bytes, Noted]]):
         return found.pack(), noted
 
     def pack_item(self, item: LineBlock) -> bytes:
-        return pack(list(vars(item).values()))
+        return pack([item.first, item.count, item.source, item.target])
 
     def unpack_item(self, content: bytes) -> LineBlock:
         return LineBlock(*unpack(content))

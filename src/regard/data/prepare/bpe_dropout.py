@@ -174,11 +174,12 @@ class WordTable:
             words = OffsetsWriter(folder, f"{name}.words")
             stack.callback(words.release)
             rows.add([np.array([self._tokenizer.end], dtype=np.int64)])
-            words.add([1])
+            lengths = [1]
             for word in self._number:
                 found = [[word]] if isinstance(word, int) else self._segmenter.of_word(word)
                 rows.add([np.array(ids, dtype=np.int64) for ids in found])
-                words.add([len(found)])
+                lengths.append(len(found))
+            words.add(lengths)
             entry, files = rows.close()
             first, written = words.close()
         return {"rows": entry, "words": first}, files | written

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from regard.config import Recipe
 from regard.config.families import Model, Recurrent, VitSection
@@ -22,9 +22,6 @@ from regard.text.language_tokens import LanguageTokens
 from regard.text.languages import UNKNOWN, primary
 from regard.text.lines import replace_surrogates
 from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
-
-if TYPE_CHECKING:
-    pass
 
 TEXTS = 64
 """Most texts read."""

@@ -77,10 +77,10 @@ def count_texts(
         changes: what the model does without.
 
     Raises:
-        UsageError: the model reads images, or a text has a target and the model writes none.
+        UsageError: a text has a target and the model writes none.
         RegardError: the model has no attention, or computes NaN or infinite values.
     """
-    known = demo_antecedents(task, [one.source for one in texts])
+    known, step = demo_antecedents(task, [one.source for one in texts]), min(step, TEXTS)
     for begin in range(0, len(texts), step):
         some = texts[begin : begin + step]
         with changes.ablations.apply(task.recipe.model):

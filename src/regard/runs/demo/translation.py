@@ -112,13 +112,20 @@ def demonstrate(
     reporter = reporter or Reporter()
     reporter.on_event("generating the corpus")
     made = corpus(TRAIN, VALID, TEST, seed)
-    teach = teacher(made, output, seed, steps, threads=threads, reporter=reporter, should_stop=should_stop)
-    model = teach(output=output / "model", recipe=RECIPE)
+    model = teacher(made, output, seed, steps, threads, reporter, should_stop)(output=output / "model", recipe=RECIPE)
     reporter.on_event("translating the test sentences, and switching every head off in turn")
     return evaluate_demonstration(made, model, should_stop)
 
 
-def teacher(made: Corpus, output: Path, seed: int, steps: int | None, **options: Any) -> Callable[..., Translation]:
+def teacher(
+    made: Corpus,
+    output: Path,
+    seed: int,
+    steps: int | None,
+    threads: int | None,
+    reporter: Reporter,
+    should_stop: Callable[[], bool],
+) -> Callable[..., Translation]:
     """What trains a model on the corpus, given its folder and recipe; arguments as of :func:`demonstrate`."""
     done = 0
     with suppress(RegardError):  # the steps that it was trained for before
@@ -129,8 +136,10 @@ def teacher(made: Corpus, output: Path, seed: int, steps: int | None, **options:
         seed=seed,
         steps=steps or max(STEPS, done),
         allow_mismatch=["training.steps"],
+        threads=threads,
+        reporter=reporter,
+        should_stop=should_stop,
         job_class=DemonstrationJob,
-        **options,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from threading import Lock, RLock, Timer
 
@@ -58,8 +58,11 @@ class Usage:
                 left, self._reserved[key.id] = left - some, self._reserved[key.id] - some
                 self.add(key.id, some)
 
-        with nullcontext() if key.characters is None else self._database.read() as connection, self._lock:
-            if connection is not None and key.characters is not None:
+        with ExitStack() as held:
+            if key.characters is not None:
+                connection = held.enter_context(self._database.read())
+            held.enter_context(self._lock)
+            if key.characters is not None:
                 had = self._had(connection, key.id) + self._reserved[key.id]
                 query = "SELECT ifnull(sum(characters), 0) FROM jobs WHERE owner = ? AND ended IS NULL"
                 had += value(connection, query, key.id)

@@ -95,6 +95,12 @@ def word_scores(task: Tagging, batch: TextBatch) -> tuple[Tensor, WordMarks]:
     return head_of(task.model).words(task.model.encoder(given), words), marks
 
 
+@inference_mode
+def _scores_of_model(task: Tagging, batch: TextBatch) -> Scores:
+    score_RC, _ = word_scores(task, batch)
+    return score_RC.float().cpu().numpy()
+
+
 def read_words(task: Tagging, windows: Sequence[Sides]) -> Scores:
     """``score_RC`` of the words of all windows, in their order; windows of similar length are read together."""
     engine = engine_of(task)
@@ -108,7 +114,7 @@ def read_words(task: Tagging, windows: Sequence[Sides]) -> Scores:
         if engine:
             score_RC = engine.words(task.texts_of(batch.text, marks), words.starts_R, words.lengths_R)
         else:
-            score_RC = inference_mode(word_scores)(task, batch)[0].float().cpu().numpy()
+            score_RC = _scores_of_model(task, batch)
         split = np.split(score_RC, words.counts_B.cumsum()[:-1])
         for place, rows in zip(chosen.tolist(), split, strict=True):
             found[place] = rows

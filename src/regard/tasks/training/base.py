@@ -21,7 +21,7 @@ from regard.system.keys import key
 from regard.tasks.model_path import MODEL
 from regard.tasks.protocols import AnyTask, InputFiles, ShouldStop, Task
 from regard.tasks.training.defaults import SizeDefaults, size_for
-from regard.training.objective import Done, Loss, Validation, ignore_progress
+from regard.training.objective import BatchSource, Done, Loss, Validation, ignore_progress
 from regard.training.world import ALONE, World
 
 if TYPE_CHECKING:
@@ -43,6 +43,14 @@ class PreparedData(Protocol):
     fingerprint: str
     left_out: dict[str, Any]
     mended: list[str]
+
+
+class BatchedData(BatchSource, Protocol):
+    """A feed that knows how long a pass over the data is."""
+
+    @property
+    def batches_per_epoch(self) -> float:
+        """About how many batches a pass has."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +78,8 @@ class BaseTraining(ABC, Generic[AnyTask]):
     """The same of text to text from running text."""
     adapted: ClassVar[Sequence[SizeDefaults]] = ()
     """The same of what goes on from another model, where that has its own."""
-    batches: Any
-    """The training batches, and about how many of them a pass has (``batches_per_epoch``)."""
+    batches: BatchedData
+    """The training batches."""
 
     def __init__(
         self, task: AnyTask, prepared: Any, paths: ProductPaths, size: int, criterion: nn.Module | None = None

@@ -50,9 +50,11 @@ def retry(
         lacks = own.count_misses(text, output.text, task.direction, soft) if own else 0
         return lacks, _report(output).score
 
-    more = SETTINGS[:1] if soft else SETTINGS
-    first = (f"decoding.beam={BEAM}",)
-    for settings in more if beam > 1 else [first, *((*first, *one) for one in more)]:
+    plans: list[tuple[str, ...]] = list(SETTINGS[:1] if soft else SETTINGS)
+    if beam == 1:  # first a wider search alone, then the others by it
+        wide = f"decoding.beam={BEAM}"
+        plans = [(wide,), *((wide, *one) for one in plans)]
+    for settings in plans:
         places = [place for place, one in enumerate(best) if _may_mend(_report(one[0]), settings)]
         some = [texts[place] for place in places]
         begins = None if prefixes is None else [prefixes[place] for place in places]

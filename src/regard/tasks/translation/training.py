@@ -83,6 +83,8 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         segmented: sources that are drawn anew in every epoch, in the place of the prepared ones.
     """
 
+    batches: PairBatches
+
     def __init__(self, task: AnyWriter, prepared: Any, paths: ProductPaths, segmented: Side | None = None) -> None:
         self.criterion = SmoothedCrossEntropy(task.recipe.training.label_smoothing)
         self.batches = PairBatches(prepared, task.recipe, segmented)
@@ -540,5 +542,7 @@ class TranslationJob(TrainingJob):
 
     def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> BaseTraining[Any]:
         """The training task; of a model that goes on it scores that one too."""
-        kind: type[Any] = AdaptedTraining if self.pretrained else self.training
-        return kind(task, prepared, paths)
+        assert isinstance(task, Translation)
+        if self.pretrained:
+            return AdaptedTraining(task, prepared, paths)
+        return self.training(task, prepared, paths)
