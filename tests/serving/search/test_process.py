@@ -54,7 +54,9 @@ def opened(searching: SearchProcess, folder: Path = FOLDER, base: str | None = N
 
 
 def begun(searching: SearchProcess) -> None:
+    until = time.monotonic() + 60
     while not searching.counts().running:
+        assert time.monotonic() < until
         time.sleep(0.001)
 
 

@@ -83,7 +83,8 @@ class Worker:
                 raise RegardError("has changed since the server opened it", str(folder))
             found.set_result((task.step(), shared))
         except Exception as error:
-            _LOG.warning("a model cannot be searched with: %s", error)
+            said = error if isinstance(error, RegardError) else describe_fault(error)
+            _LOG.warning("a model cannot be searched with: %s", said)
             found.set_exception(error)
 
     def search(self, number: int, model: int, client: str, deadline: float, asked: object) -> None:
