@@ -151,7 +151,7 @@ def words(model: BertSection) -> Head:
 
 def classes(model: BertSection | RnnEncoderSection, count: int) -> ReadingHead:
     """The head that scores ``count`` classes of a text."""
-    return lambda table: TextHead(*_pooled(model), parts.Linear(model.d_model, count), model.dropout)
+    return lambda table: TextHead(*_pooling(model), parts.Linear(model.d_model, count), model.dropout)
 
 
 def tags(model: BertSection | RnnEncoderSection, count: int, chain: str = "alone") -> ReadingHead:
@@ -161,14 +161,14 @@ def tags(model: BertSection | RnnEncoderSection, count: int, chain: str = "alone
 
 def vectors(model: BertSection | RnnEncoderSection) -> ReadingHead:
     """The head that makes a vector of a text; its only parameters are the pooling's and BERT's dense layer."""
-    return lambda table: VectorHead(*_pooled(model))
+    return lambda table: VectorHead(*_pooling(model))
 
 
 def _pool(model: BertSection | RnnEncoderSection | VitSection) -> heads.Pool:
     return POOLS[model.pool](model.d_model)
 
 
-def _pooled(model: BertSection | RnnEncoderSection) -> tuple[heads.Pool, parts.Linear | None, Activation]:
+def _pooling(model: BertSection | RnnEncoderSection) -> tuple[heads.Pool, parts.Linear | None, Activation]:
     """Pooling of a text, and BERT's dense layer behind it with its activation."""
     dense = parts.Linear(model.d_model, model.d_model) if model.pooler else None
     return _pool(model), dense, POOLER_ACTIVATIONS[getattr(model, "pooler_activation", "tanh")]

@@ -91,7 +91,7 @@ class SplitCorpora(Generic[ExampleT]):
         return [notes for scan in self._scanned.every for notes in scan.corpus.notes]
 
     def train_examples(self) -> Iterator[ExampleT]:
-        for scan, marks_B in self._marked():
+        for scan, marks_B in self._marks():
             for example, mark in zip(scan.corpus.examples(), marks_B.tolist(), strict=False):
                 if mark == TRAIN:
                     yield example
@@ -108,10 +108,10 @@ class SplitCorpora(Generic[ExampleT]):
 
     def train_blocks(self, size: Size) -> Iterator[Block]:
         """Those of the training corpora, marked by their part."""
-        for (scan, marks_B), languages in zip(self._marked(), self._languages, strict=False):
+        for (scan, marks_B), languages in zip(self._marks(), self._languages, strict=False):
             yield from blocks(scan.corpus, marks_B, size, languages)
 
-    def _marked(self) -> Iterator[tuple[Scan[ExampleT], Split]]:
+    def _marks(self) -> Iterator[tuple[Scan[ExampleT], Split]]:
         """Each training corpus and the part of each of its examples."""
         ends = np.cumsum([scan.count for scan in self._scanned.learned])
         return zip(self._scanned.learned, np.split(self._split, ends[:-1]), strict=True)

@@ -75,13 +75,13 @@ class _Group:
         begins, terms = asked.prefixes or [asked.symbols.prefix] * len(sources), asked.terms or [None] * len(sources)
         self.call, self.step, self.alone = call, step, False
         self.kind = _Kind(
-            id(getattr(step, "engine", step)),
-            decoding,
-            replace(asked.symbols, prefix=()),
-            asked.scores or decoding.beam > 1,
-            id(letters),
-            any(asked.forbidden or ()),
-            sum(map(len, sources)) <= SHORT,
+            step=id(getattr(step, "engine", step)),
+            decoding=decoding,
+            symbols=replace(asked.symbols, prefix=()),
+            scores=asked.scores or decoding.beam > 1,
+            letters=id(letters),
+            forbids=any(asked.forbidden or ()),
+            short=sum(map(len, sources)) <= SHORT,
         )
         self.given: list[dict[str, Any]] = [
             {
