@@ -37,6 +37,8 @@ def test_the_best_has_the_best_mean_against_the_others(lines):
 
 def test_ties_go_to_the_first_and_languages_have_their_tokens():
     assert [place for place, _ in by_utility(["ab", "cd", "ef"], "bleu")] == [0, 1, 2]
+    tie = ["a cat", "a cat", "the mat", "A cat", "A cat"]  # whose sums differ in their last bit
+    assert [place for place, _ in by_utility(tie, "chrf")] == [0, 3, 2]
     chinese = ["我喜歡你", "我喜歡他"]
     assert bleu_pairs(chinese, "zh")[0, 1] > bleu_pairs(chinese)[0, 1]
 

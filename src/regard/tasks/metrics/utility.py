@@ -34,7 +34,7 @@ def by_utility(texts: Sequence[str], utility: Utility, language: str = "und") ->
     score_BB = bleu_pairs([*counts], language) if utility == "bleu" else chrf_pairs([*counts])
     total_B = score_BB @ np.array([*counts.values()], np.float64) - score_BB.diagonal()
     mean_B = total_B / max(1, len(texts) - 1)
-    order = np.argsort(-mean_B, kind="stable").tolist()
+    order = np.argsort(-mean_B.round(9), kind="stable").tolist()  # equal sums may differ in their last bit
     places = [texts.index(text) for text in counts]
     return [(places[one], float(mean_B[one])) for one in order]
 
