@@ -67,7 +67,7 @@ def test_where_validations_are_dear_the_steps_get_half_of_the_time():
     for loss, validations, steps in ((10, 4, 500), (20, 2, 500), (40, 1, 500), (200, 1, 1)):
         found = length(100 / 60, Costs(0.1, loss, loss, 0.0, 0.0), plain)
         assert (math.ceil(found.steps / found.validate_every), found.steps) == (validations, steps)
-    for costs, validations in ((Costs(0.1, 1.0, 10.0, 0.0, 0.0), 5), (Costs(0.1, 0.01, 0.1, 0.0, 0.0), 20)):
+    for costs, validations in ((Costs(0.1, 1.0, 5.0, 0.0, 0.0), 5), (Costs(0.1, 0.01, 0.1, 0.0, 0.0), 20)):
         found = length(5, costs, Training(select="bleu"))
         assert math.ceil(found.steps / found.validate_every) == validations
     assert length(100 / 60, Costs(1.0, 10, 10, 0.0, 0.0), plain) == Length(80, 80), "too close to each other"

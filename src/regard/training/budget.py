@@ -25,7 +25,7 @@ _AS_BEFORE = 0.05
 _LONGEST = 3
 """Longest new plan, in multiples of the first: a machine shared by two others while measured is that much faster."""
 _MOST, _LEAST = 20, 4
-"""Validations, unless the recipe says how often: as many as take a fifth of the time; fewer than the least where these
+"""Validations, unless the recipe says how often: as many as take a tenth of the time; fewer than the least where these
 would take half of it."""
 _APART = 50
 """Steps between them at least."""
@@ -85,7 +85,7 @@ def length(minutes: float, costs: Costs, section: Training) -> Length:
         section = section.model_copy(update={"select": select})
     if section.validate_every is None:
         count = _MOST
-        while count > 1 and _beside(count, costs, section) > seconds / (5 if count > _LEAST else 2):
+        while count > 1 and _beside(count, costs, section) > seconds / (10 if count > _LEAST else 2):
             count -= 1
         for _ in range(2):  # validations may be too close together; the time of omitted ones goes to steps
             steps = math.floor((seconds - _beside(count, costs, section)) / costs.step)
