@@ -14,7 +14,7 @@ from typing import Any
 
 from regard.config.reading import dump_toml, toml_values
 from regard.config.sections import FORMAT
-from regard.system.errors import Damaged, RegardError
+from regard.system.errors import Damaged, RegardError, written_by_newer
 
 KEY = "sha256"
 """The last member of a JSON file."""
@@ -104,8 +104,7 @@ def refuse_newer(values: Mapping[str, object], path: Path) -> None:
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise Damaged("is damaged: it has no format", str(path))
     if found > FORMAT:
-        found = found if found < 10**9 else "of more than nine digits"
-        raise RegardError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", str(path))
+        raise RegardError(written_by_newer(found, FORMAT), str(path))
 
 
 def refuse_newer_text(written: object, path: Path) -> None:

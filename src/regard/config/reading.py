@@ -16,7 +16,7 @@ from regard.config.families import FAMILIES, Model
 from regard.config.recipe import TASKS, Recipe
 from regard.config.sections import FORMAT, Decoding, Section
 from regard.system import disk
-from regard.system.errors import Option, UsageError
+from regard.system.errors import Option, UsageError, written_by_newer
 
 _CLASSES = "adversarial training is for classes alone now (classification.adversarial)"
 _SECOND_TASK = "the demonstration alone has a second task, which regard demo trains"
@@ -194,8 +194,7 @@ def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
         UsageError: an unknown key (with the nearest known one) or a value out of its range.
     """
     if isinstance(values.get("format"), int) and values["format"] > FORMAT:
-        found = _format_value(values["format"])
-        raise UsageError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", where)
+        raise UsageError(written_by_newer(values["format"], FORMAT), where)
     try:
         return Recipe.model_validate(without_left(values, where))
     except ValidationError as error:
@@ -291,15 +290,11 @@ def _sentence(error: ErrorDetails) -> str:
         known = re.findall("'([^']*)'", message)
         message = f"{error['input']!r:.80} is not known.{nearest(error['input'], known)} Known: {', '.join(known)}"
         return f"{name}: {message}" if name else message
-    found = "" if isinstance(error["input"], Mapping) else f" (got {_format_value(error['input'])})"
-    return f"{name}: {message}{found}" if name else message
-
-
-def _format_value(value: object) -> str:
     try:
-        return f"{value!r:.80}"
+        found = "" if isinstance(error["input"], Mapping) else f" (got {error['input']!r:.80})"
     except ValueError:  # more digits than Python writes
-        return "a number of thousands of digits"
+        found = " (got a number of thousands of digits)"
+    return f"{name}: {message}{found}" if name else message
 
 
 def recipe_values(path: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from regard.config import FORMAT
-from regard.system.errors import RegardError, Stopped
+from regard.system.errors import RegardError, Stopped, written_by_newer
 from regard.training.checkpoints.files import PIECE, Files, lock
 
 EVERY = 5.0
@@ -339,8 +339,7 @@ class Log:
         except ValueError:
             raise RegardError("is in the way: it is no log of ours; move it away", str(self.path)) from None
         if log.format > FORMAT:
-            message = f"format {log.format} was written by a newer Regard; this one reads format {FORMAT}"
-            raise RegardError(message, str(self.path))
+            raise RegardError(written_by_newer(log.format, FORMAT), str(self.path))
         self.about, self._ends, self.ours = log.about, [len(head) + 1], True
         for line in lines[:-1]:
             last = self.saves[-1] if self.saves else Save(0, 0, "", "")

@@ -74,6 +74,12 @@ class RegardError(Exception):
         return f"{self.where!s}: {self.message}" if self.where else self.message
 
 
+def written_by_newer(found: int, read: int) -> str:
+    """What to say of a file in a format above the newest that is read here."""
+    shown = found if found < 10**9 else "of more than nine digits"
+    return f"format {shown} was written by a newer Regard; this one reads format {read}"
+
+
 class UsageError(RegardError):
     """The command, option or recipe field asked for does not exist or does not fit."""
 

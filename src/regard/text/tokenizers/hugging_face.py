@@ -23,7 +23,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from regard.config import FORMAT
-from regard.system.errors import RegardError
+from regard.system.errors import RegardError, written_by_newer
 from regard.text.tokenizers.byte_pieces import BYTE_OF, readable, unspell, word_starts
 from regard.text.tokenizers.tokenizer import SENTINEL, BaseTokenizer, Encoding, ids_by_number, read_document
 
@@ -99,8 +99,7 @@ class TokenizerSettings:
         try:
             found = document["model"].get(KEY, {})
             if found.get("format", FORMAT) > FORMAT:
-                message = f"format {found['format']} was written by a newer Regard; this one reads format {FORMAT}"
-                raise RegardError(message, where)
+                raise RegardError(written_by_newer(found["format"], FORMAT), where)
             names, size = dict(found.get("symbols", {})), found.get("size", 0)
             sound = all(isinstance(name, str) and role in KNOWN for role, name in names.items())
         except (KeyError, TypeError, ValueError, AttributeError):

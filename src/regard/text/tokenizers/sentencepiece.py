@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from regard.config import FORMAT
 from regard.system import disk
-from regard.system.errors import RegardError
+from regard.system.errors import RegardError, written_by_newer
 from regard.text.tokenizers.byte_pieces import ChunkCounter, unspell
 from regard.text.tokenizers.hugging_face import call_library
 from regard.text.tokenizers.tokenizer import (
@@ -178,8 +178,7 @@ class SentencePieceTokenizer(BaseTokenizer):
         try:
             held = document[KEY]
             if held["format"] > FORMAT:
-                message = f"format {held['format']} was written by a newer Regard; this one reads format {FORMAT}"
-                raise RegardError(message, where)
+                raise RegardError(written_by_newer(held["format"], FORMAT), where)
             model, names, symbols = base64.b64decode(held["model"], validate=True), held["names"], held["symbols"]
             begin = held.get("begin", "")
             sound = len(model) <= MOST and len(names or ()) <= ROWS

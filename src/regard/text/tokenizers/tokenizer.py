@@ -24,7 +24,7 @@ from tokenizers import models, pre_tokenizers, trainers
 
 from regard.config import FORMAT
 from regard.system import disk
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import RegardError, UsageError, written_by_newer
 from regard.text.lines import replace_surrogates
 from regard.text.tokenizers import byte_pieces
 from regard.text.tokenizers.byte_pieces import ALPHABET, ChunkCounter, Normalisation, Units, assemble, normaliser
@@ -316,8 +316,7 @@ class Tokenizer(BaseTokenizer):
         try:
             model = document["model"]
             if isinstance(found := model.get("format"), int) and found > FORMAT:
-                message = f"format {found} was written by a newer Regard; this one reads format {FORMAT}"
-                raise RegardError(message, where)
+                raise RegardError(written_by_newer(found, FORMAT), where)
             vocabulary = sorted(model["vocab"], key=model["vocab"].__getitem__)
             merges = [(left, right) for left, right in model["merges"]]
             known = [key for key, written in _NORMALISERS.items() if written == document["normalizer"]]
