@@ -179,7 +179,7 @@ def test_what_there_is_nothing_for_is_refused_by_name(tmp_path: Path) -> None:
         with refused(RegardError, "odd/model.bin", named):
             import_model(tmp_path / "odd", tmp_path / "ours")
         shutil.rmtree(tmp_path / "odd")
-    with refused(UsageError, "--task", "translation"):
+    with refused(UsageError, "task", "translation"):
         import_model(tmp_path / "theirs", tmp_path / "ours", "classification")
 
 

@@ -23,7 +23,7 @@ from regard.runs.convert.layouts.format import inward, refuse_other_shapes
 from regard.runs.convert.side_files import FILE, tokenizer_of
 from regard.runs.convert.translator_files import LABEL, MODEL, SOURCE_MODEL, TARGET_MODEL, UNDERSCORED
 from regard.system import disk
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.text.language_tokens import LanguageTokens, TextFrame
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -78,7 +78,7 @@ def read_ctranslate2(
         RegardError: it is damaged, of an unknown version, or has what there is nothing for here; names it.
     """
     if wanted not in (None, "translation"):
-        raise UsageError(f"this CTranslate2 model is for translation, not for {wanted}", "--task")
+        raise UsageError(f"this CTranslate2 model is for translation, not for {wanted}", Option("task"))
     held = read_model_file(folder / OF_CTRANSLATE2)
     layout.refuse_unknown(held)
     config = Fields.of(folder / CONFIG, optional=True)
