@@ -45,9 +45,7 @@ def test_the_first_row_a_corpus_is_below(pairs: int, row: int) -> None:
     ("pairs", "minutes", "row"),
     [(160_000, 5, 1), (160_000, 50, 2), (600_000, 50, 2), (600_000, 5, 1), (600_000, 1e4, 3), (20_000, 0.1, 1)],
 )
-def test_where_the_minutes_leave_few_steps_the_model_is_smaller(
-    monkeypatch: pytest.MonkeyPatch, pairs: int, minutes: float, row: int
-) -> None:
+def test_few_steps_take_a_smaller_model(monkeypatch: pytest.MonkeyPatch, pairs: int, minutes: float, row: int) -> None:
     """A step of 1,024 tokens takes half a second of the small model, and ten of base."""
     monkeypatch.setattr(sizing, "step_seconds", lambda section, *sizes: 0.5 if section.d_model < 512 else 10.0)
     monkeypatch.setattr(sizing, "usable_cores", lambda: 2)
@@ -56,9 +54,7 @@ def test_where_the_minutes_leave_few_steps_the_model_is_smaller(
 
 
 @pytest.mark.parametrize(("d_model", "row"), [(512, 3), (256, 2), (128, 1), (300, 3)])
-def test_a_run_that_resumes_keeps_the_row_it_began_with(
-    monkeypatch: pytest.MonkeyPatch, d_model: int, row: int
-) -> None:
+def test_a_run_that_resumes_keeps_its_row(monkeypatch: pytest.MonkeyPatch, d_model: int, row: int) -> None:
     monkeypatch.setattr(sizing, "step_seconds", lambda *given: pytest.fail("nothing is to be timed"))
     assert size_for(600_000, 1, d_model) is SIZES[row]
 
@@ -74,13 +70,14 @@ def test_a_run_that_resumes_keeps_the_row_it_began_with(
         (30_000, {"minutes": 20}, 0.0),  # two cores make 168 steps a minute
         (30_000, {"minutes": 22}, 0.1),
         (5_000, {"minutes": 9}, 0.2),
+        (5_000, {}, 0.2),  # 60
+        (30_000, {"steps": 26_300}, 0.2),  # 59.8
+        (30_000, {"steps": 26_400}, 0.3),
         (30_000, {"minutes": 5, "steps": 9_000}, 0.2),
         (600_000, {}, 0.1),  # the paper's base model
     ],
 )
-def test_what_is_read_a_few_times_needs_less_dropout(
-    monkeypatch: pytest.MonkeyPatch, pairs: int, training: dict[str, Any], dropout: float
-) -> None:
+def test_passes_choose_dropout(monkeypatch: pytest.MonkeyPatch, pairs: int, training: Any, dropout: float) -> None:
     monkeypatch.setattr(sizing, "step_seconds", lambda section, *sizes: 0.5)
     monkeypatch.setattr(sizing, "usable_cores", lambda: 2)
     found = partial(defaults, "translation", SIZES, pairs, training=training)
@@ -88,7 +85,7 @@ def test_what_is_read_a_few_times_needs_less_dropout(
     assert "model" not in found(name=None, with_model=False)
     assert found(name="tiny", with_model=True)["model"]["dropout"] == 0.2  # a preset is what it says
     monkeypatch.setattr(sizing, "step_seconds", lambda *given: pytest.fail("nothing is to be timed"))
-    for kept in (0.0, 0.1, 0.2) if pairs < 600_000 else ():
+    for kept in (0.0, 0.1, 0.2, 0.3) if pairs < 600_000 else ():
         earlier = {"model.d_model": 128, "model.dropout": kept}
         assert found(name=None, with_model=True, earlier=earlier)["model"]["dropout"] == kept
 

@@ -42,6 +42,8 @@ PAIR = 15
 """Target tokens of a pair, about, by which passes are counted before any is read."""
 DROPOUTS = ((8, 0.0), (20, 0.1))
 """Passes below which a small translator does not know its pairs by heart yet, and the dropout that suits it then."""
+MANY, MORE_DROPOUT = 60, 0.1
+"""Passes above which it does in spite of its preset's dropout, and how much more suits it then (docs/recipes.md)."""
 FEWEST = 258
 """Pieces of the smallest vocabulary: the bytes and two symbols."""
 
@@ -173,11 +175,13 @@ def defaults(
     dropout = start.dropout if start else found["model"].get("dropout") if timed else None
     if dropout is not None:
         if earlier and begun:
-            most = earlier.get("model.dropout", 1.0)
+            dropout = earlier.get("model.dropout", dropout)
         else:
             passes = row.passes_in(training, count, start)
-            most = next((share for fewer, share in DROPOUTS if passes < fewer), 1.0)
-        found["model"] = {**found.get("model", {}), "dropout": min(dropout, most)}
+            dropout = min(dropout, next((share for fewer, share in DROPOUTS if passes < fewer), 1.0))
+            if passes > MANY and not start:
+                dropout = round(dropout + MORE_DROPOUT, 2)
+        found["model"] = {**found.get("model", {}), "dropout": dropout}
     return found
 
 
