@@ -23,8 +23,8 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.model_folder import LazyEngine, load_recipe_and_assets, open_by_engine, open_with
 from regard.tasks.model_path import fingerprint, finished_folder
 from regard.tasks.text.precisions import Wanted
-from regard.text.language_tokens import Direction, find_code
-from regard.text.languages import UNKNOWN, primary
+from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction, find_code
+from regard.text.languages import primary
 
 if TYPE_CHECKING:
     from regard.serving.search.request import SharedSearch
@@ -54,7 +54,7 @@ class ServedModel:
     recipe: Recipe
     given: str
     directions: frozenset[Direction] = frozenset()
-    usual: Direction = (UNKNOWN, UNKNOWN)
+    usual: Direction = (UNKNOWN_LANGUAGE, UNKNOWN_LANGUAGE)
     task: Task | None = None
     mark: str | None = None
     refused: str | None = None
@@ -81,14 +81,14 @@ class ServedModel:
         tokens = assets.languages
         own = (named[1], named[2]) if named else (recipe.text.source_language, recipe.text.target_language)
         if tokens is None:
-            if UNKNOWN in own:
+            if UNKNOWN_LANGUAGE in own:
                 raise UsageError(f"does not say its languages; write en:de={folder}, with its codes", str(folder))
             known: Iterable[Direction] = [own]
         elif tokens.directions:
             known = tokens.directions
         elif tokens.begins:
             known = permutations(tokens.ids, 2)
-        elif own[0] == UNKNOWN:
+        elif own[0] == UNKNOWN_LANGUAGE:
             raise UsageError(f"does not say what it reads; write en:de={folder}, with its codes", str(folder))
         else:
             known = [(own[0], code) for code in tokens.ids]

@@ -17,12 +17,12 @@ from regard.config import FORMAT, checksum
 from regard.system import disk
 from regard.system.errors import Option, RegardError, UsageError
 from regard.text.counts import counted
-from regard.text.languages import UNKNOWN
 
 LANGUAGES = "languages.json"
 """The file of a model folder; folders of one language each way have none."""
 FRAME = "frame.json"
 """The file of a model folder; folders of models of our own have none."""
+UNKNOWN_LANGUAGE = "und"
 MOST_SHOWN = 400
 """Characters of the codes that an error names."""
 Frame = tuple[tuple[int, ...], tuple[int, ...]]
@@ -117,7 +117,7 @@ class LanguageTokens:
         """
         known = self.codes if self.has_sources else (source,), self.ids
         first, second = (
-            code if code == UNKNOWN else find_code(code, some, argument)
+            code if code == UNKNOWN_LANGUAGE else find_code(code, some, argument)
             for code, some, argument in zip((source, target), known, arguments, strict=True)
         )
         return first, second
@@ -129,7 +129,7 @@ class LanguageTokens:
             UsageError: as :meth:`find`, which is given the arguments; of a source that has no token it is not asked.
         """
         usual = next(iter(self.ids.values()))
-        codes = self.find(source if self.begins else UNKNOWN, target, arguments)
+        codes = self.find(source if self.begins else UNKNOWN_LANGUAGE, target, arguments)
         before, first = (self.ids.get(code, usual) for code in codes)
         return ((before,), (first,)) if self.begins else ((first,), ())
 

@@ -11,8 +11,8 @@ from regard.config import Text
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.pairs import direction_of
 from regard.system.errors import Option, UsageError
-from regard.text.language_tokens import ARGUMENTS, Direction, LanguageTokens
-from regard.text.languages import UNKNOWN, language_of
+from regard.text.language_tokens import ARGUMENTS, UNKNOWN_LANGUAGE, Direction, LanguageTokens
+from regard.text.languages import language_of
 
 if TYPE_CHECKING:
     from regard.tasks.text.preparation import Pretrained
@@ -54,7 +54,7 @@ def find_directions(
     tokens = known or LanguageTokens({target: 0 for _, target in taught}, False, taught)
     tokens = replace(tokens, directions=tokens.directions and (*tokens.directions, *taught))
     for corpus, pair in zip(corpora, each, strict=True):
-        if UNKNOWN in pair[0 if tokens.has_sources else 1 :]:
+        if UNKNOWN_LANGUAGE in pair[0 if tokens.has_sources else 1 :]:
             message = "the model is one of several languages, but of this it is not known which they are"
             ways = f"name keys or languages by {Option('columns', 'en,de')}, or say {' and '.join(map(str, ARGUMENTS))}"
             raise UsageError(f"{message}: let its name end in them (.en, .de), {ways}", corpus.name)
@@ -63,7 +63,7 @@ def find_directions(
     if known and begun and known.directions:
         return found, (begun.recipe.text.source_language, begun.recipe.text.target_language)
     sources = {source for source, _ in found[:count]}
-    return ((), usual) if one else (found, (sources.pop() if len(sources) == 1 else UNKNOWN, found[0][1]))
+    return ((), usual) if one else (found, (sources.pop() if len(sources) == 1 else UNKNOWN_LANGUAGE, found[0][1]))
 
 
 def between_files(
@@ -79,7 +79,7 @@ def between_files(
         return task.between(*wanted)
     first = 0 if known.has_sources else 1
     wanted[first:] = [one or language_of(path) for one, path in zip(asked, files, strict=True)][first:]
-    if UNKNOWN in wanted:
+    if UNKNOWN_LANGUAGE in wanted:
         options = f"{Option('to', 'CODE')}" if first else f"{Option('from_', 'CODE')} {Option('to', 'CODE')}"
         message = "the model translates several languages, and the files' names do not end in theirs (.en, .de)"
         raise UsageError(f"{message}; rename them, or evaluate with {options}")
@@ -88,5 +88,5 @@ def between_files(
 
 def _fill(first: Direction, second: Direction) -> Direction:
     """The languages of the first, those of the second where it does not name them."""
-    source, target = (code if code != UNKNOWN else other for code, other in zip(first, second, strict=True))
+    source, target = (code if code != UNKNOWN_LANGUAGE else other for code, other in zip(first, second, strict=True))
     return source, target

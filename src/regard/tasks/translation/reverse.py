@@ -9,7 +9,8 @@ from typing import Any
 from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis
 from regard.system.errors import Option, UsageError
-from regard.text.languages import UNKNOWN, primary
+from regard.text.language_tokens import UNKNOWN_LANGUAGE
+from regard.text.languages import primary
 
 
 def facing(forward: Any, reverse: Any) -> Any:
@@ -20,10 +21,10 @@ def facing(forward: Any, reverse: Any) -> Any:
     """
     source, target = forward.direction
     if reverse.assets.languages:
-        asked = [None if code == UNKNOWN else code for code in (target, source)]
+        asked = [None if code == UNKNOWN_LANGUAGE else code for code in (target, source)]
         return reverse.between(*asked)
     for own, wanted in zip(reverse.direction, (target, source), strict=True):
-        if UNKNOWN not in (own, wanted) and primary(own) != primary(wanted):
+        if UNKNOWN_LANGUAGE not in (own, wanted) and primary(own) != primary(wanted):
             theirs = " → ".join(reverse.direction)
             raise UsageError(f"translates {theirs}; the reverse of {source} → {target} is wanted", Option("reverse"))
     return reverse

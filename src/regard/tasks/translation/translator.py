@@ -18,8 +18,8 @@ from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.output_options import OutputOptions, refuse_outside
 from regard.tasks.text.task import Read, output_symbols, read_as, refuse_others, refuse_unequal
 from regard.tasks.text.writer import ONCE, Hypothesis, Writer
-from regard.text.language_tokens import Direction
-from regard.text.languages import UNKNOWN, cut, joiner, primary, shorten_words
+from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
+from regard.text.languages import cut, joiner, primary, shorten_words
 from regard.text.tokenizers.vocabulary import Vocabularies
 
 if TYPE_CHECKING:
@@ -72,13 +72,17 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         fixed = 2 if tokens is None else 0 if tokens.has_sources else 1  # how many of both languages have no tokens
         for said, known, argument in list(zip((from_, to), self.direction, arguments, strict=True))[:fixed]:
             if said is not None and primary(said) != primary(known):
-                knows = "one language, which its folder does not name" if known == UNKNOWN else f"{known} alone"
+                knows = (
+                    "one language, which its folder does not name" if known == UNKNOWN_LANGUAGE else f"{known} alone"
+                )
                 verb = "writes" if argument.name == "to" else "reads"
                 raise UsageError(f"the model {verb} {knows}, not {said!r}; leave it out", argument)
         if tokens is None:
             return self
-        found = zip(tokens.find(from_ or UNKNOWN, to or UNKNOWN, arguments), self.direction, strict=True)
-        source, target = (usual if code == UNKNOWN else code for code, usual in found)
+        found = zip(
+            tokens.find(from_ or UNKNOWN_LANGUAGE, to or UNKNOWN_LANGUAGE, arguments), self.direction, strict=True
+        )
+        source, target = (usual if code == UNKNOWN_LANGUAGE else code for code, usual in found)
         return self.in_direction((source, target))
 
     def in_direction(self, direction: Direction) -> Translation:
@@ -111,7 +115,7 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
     def is_zero_shot(self) -> bool:
         """Whether training, as far as is known, had no pairs of these two languages in this direction."""
         tokens = self.assets.languages
-        known = tokens.directions if tokens and UNKNOWN not in self.direction else ()
+        known = tokens.directions if tokens and UNKNOWN_LANGUAGE not in self.direction else ()
         return bool(known) and self.direction not in known
 
     def guess_language(self, text: str) -> LanguagePrediction | None:
@@ -119,7 +123,7 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
 
         ``None`` too of a model of one language each way, and of one that was brought in.
         """
-        ngrams = self.assets.ngrams if self.direction[0] == UNKNOWN else None
+        ngrams = self.assets.ngrams if self.direction[0] == UNKNOWN_LANGUAGE else None
         return ngrams.guess(text) if ngrams else None
 
     @staticmethod
