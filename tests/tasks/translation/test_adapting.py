@@ -18,6 +18,7 @@ from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, polyglot, put, translator
 from tests.training.toy import Counting
 
+SIDES = (("source", "en"), ("target", "fr"))
 SMALL = ["training.tokens=300", "training.validation_sentences=4", "data.validation=12", "training.select=last"]
 
 
@@ -81,14 +82,23 @@ def test_it_begins_with_the_weights_and_keeps_what_is_the_models(go_on: Any, tmp
 
 
 def test_both_models_are_scored_on_the_same_pairs(go_on: Any, tmp_path: Path) -> None:
-    valid = {"valid_source": tmp_path / "a.en", "valid_target": tmp_path / "a.fr"}
+    """In all, and those of each corpus: what the other one was trained on shows what is forgotten."""
+    for code in ("en", "fr"):
+        (tmp_path / f"old.{code}").write_text("".join((tmp_path / f"a.{code}").read_text().splitlines(True)[::3]))
+    valid = {f"valid_{side}": [tmp_path / f"{name}.{code}" for name in ("a", "old")] for side, code in SIDES}
     made = go_on(polyglot(), steps=20, settings=["training.rate=3e-3"], **valid)
-    sources, references = ((tmp_path / f"a.{code}").read_text().splitlines() for code in ("en", "fr"))
+    sources, references = ("".join(one.read_text() for one in both).splitlines() for both in valid.values())
     both = [one.between("en", "fr").translate(sources) for one in (made, regard.load(tmp_path / "begun"))]
     found = [score(texts, references, "fr").chrf for texts in both]
     assert found[0] != found[1]
-    lines = [line for line in (tmp_path / "model" / "card.md").read_text().splitlines() if line.startswith("* chrF")]
+    card = (tmp_path / "model" / "card.md").read_text()
+    lines = [line for line in card.splitlines() if line.startswith("* chrF")]
     assert [float(line.split()[2]) for line in lines] == [round(one, 2) for one in found]
+    for name, some in (("a", slice(60)), ("old", slice(60, None))):
+        parts = [score(texts[some], references[some], "fr", samples=1) for texts in both]
+        for one, end in zip(parts, ("", " before, of the model that it began from"), strict=True):
+            held = f"{name}.en and {name}.fr alone ({len(references[some])} pairs)"
+            assert f"\n* of {held}: BLEU {one.bleu:.2f}, chrF {one.chrf:.2f}{end}\n" in card
     assert made.assets.seen is None  # what the other one read is not known
 
 

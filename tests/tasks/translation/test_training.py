@@ -174,7 +174,7 @@ def test_the_confidence_that_one_output_in_a_hundred_lacks_becomes_an_asset(prep
     teaching = made(prepared)
     assert teaching.task.assets.doubted_below is None
     pairs_held = [(f"{'a b ' * (n % 5)}{n}", f"de {n}") for n in range(120)]
-    held: Any = SimpleNamespace(validation_pairs=lambda: pairs_held, held_directions=[None] * len(pairs_held))
+    held: Any = SimpleNamespace(validation_pairs=lambda: pairs_held, held_directions=[None] * 120, held_of=[])
     held.validation_source = SimpleNamespace(count=len(pairs_held))
     teaching.prepared, task = held, teaching.task
     task.model.eval()

@@ -184,11 +184,14 @@ class BaseIndex(BaseModel):
 
 
 class PairsIndex(BaseIndex):
-    """Index of prepared sentence pairs; ``directions``: of the corpora, ``held``: the validation pairs of each."""
+    """Index of prepared sentence pairs; ``directions``: of the corpora, ``held``: the validation pairs of each;
+    ``held_of``: those of each corpus by its name, where there are several.
+    """
 
     sizes: list[Count]
     directions: list[tuple[str, str]] = []
     held: list[tuple[str, str, Count]] = []
+    held_of: list[tuple[str, Count]] = []
     tables: dict[str, Table]
     seed: int
     max_tokens: int
@@ -269,6 +272,8 @@ class PreparedPairs(PreparedFolder):
         held = [(one, other) for one, other, count in self.index.get("held", ()) for _ in range(count)]
         self.held_directions: list[Direction | None] = [*held] or [None] * self.validation_source.count
         """Of each validation pair; ``None`` where all are alike."""
+        self.held_of: list[tuple[str, int]] = [(name, count) for name, count in self.index.get("held_of", ())]
+        """Of several corpora the name of each, and how many of the validation pairs it has, one after the other."""
 
     def _side(self, name: str) -> Shards | SegmentedShards:
         table = self.index["tables"].get(name)

@@ -297,6 +297,8 @@ def _write_examples(
     index |= encoder.fields([train.kept[id(corpus)] for corpus in examples.corpora])
     if validation.languages:
         index["held"] = [[*languages, len(list(some))] for languages, some in groupby(validation.languages)]
+    if len(validation.names) > 1:
+        index["held_of"] = [[name, validation.kept[corpus]] for corpus, name in validation.names.items()]
     index |= encoder.write_tables(folder, files, progress)
     return index | {"left_out": {"counts": left_out.counts, "examples": left_out.examples}}, files
 
@@ -324,6 +326,8 @@ class _PartWriter:
         for file in files:
             stack.callback(file.release)
         self.kept: Counter[int] = Counter()
+        self.names = dict[int, str]()
+        """Of each corpus: its windows, and what it is called."""
         self.languages: list[tuple[str, ...]] = []
         """Of each validation example, where they differ."""
         self.seen, self.windows = 0, 0
@@ -335,6 +339,8 @@ class _PartWriter:
             kind = "validation" if self.name == "validation" else kind
             self._left_out.note(kind, block, place, side)
         self.kept[id(block.corpus)] += len(found.windows_B)
+        if block.corpus and len(found.windows_B):
+            self.names[id(block.corpus)] = block.corpus.name
         if block.languages and self.name == "validation":
             self.languages += [block.languages] * len(found.windows_B)
         for text, lines in zip(self._texts, found.texts, strict=False):

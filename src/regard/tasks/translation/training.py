@@ -6,7 +6,7 @@ import json
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -324,7 +324,22 @@ class TranslationTraining(TeacherForcing[Translation]):
                 lines.append(f"* {head}{name} {value:.2f} (beam {beam}; `{signature}`{span})")
             lines.append(f"* {head}{scores.breakdown.shares}")
             tables += ("\n" + table.markdown().rstrip() for table in scores.breakdown.tables(head))
-        return lines + tables
+        return [*lines, *self._lines_by_corpus(outputs, references), *tables]
+
+    def _lines_by_corpus(self, outputs: Sequence[str], references: Sequence[str]) -> Iterator[str]:
+        """The scores of each corpus of the validation pairs, where several are of one direction."""
+        from regard.tasks.metrics.bleu import score
+
+        begin, held, directions = 0, self.prepared.held_of, self.prepared.held_directions
+        if len(held) <= len(set(directions)):
+            return
+        short = [" and ".join(Path(path).name for path in name.split(" and ")) for name, _ in held]
+        names = short if len(set(short)) == len(short) else [name for name, _ in held]
+        for name, (_, count) in zip(names, held, strict=True):
+            some, direction = slice(begin, begin + count), directions[begin] or self.task.direction
+            found = score(outputs[some], references[some], direction[1], samples=1)
+            yield f"* of {name} alone ({count:,} pairs): BLEU {found.bleu:.2f}, chrF {found.chrf:.2f}"
+            begin += count
 
 
 def links_of(prepared: PreparedPairs, given: Iterable[Links] | None = None) -> PreparedLinks:
