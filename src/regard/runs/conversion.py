@@ -1,4 +1,4 @@
-"""Conversion of models: import from and export to Hugging Face's layout, export to CTranslate2."""
+"""Conversion of models: import of every kind that others make, export to Hugging Face's layout and CTranslate2."""
 
 from __future__ import annotations
 

@@ -90,6 +90,7 @@ def merge(folder: Path | str, output: Path | str) -> Task:
     refuse_other(output)
     task = load(folder, "cpu")
     card = disk.content(folder / CARD, kind="card").decode("utf-8", "replace") if (folder / CARD).exists() else ""
+    card = card.replace("\nAn adapter of ", "\nIt was an adapter of ")
     contents = {
         **task.assets.contents,
         RECIPE: recipe_toml(task.recipe.model_copy(update={"adapt": Adapt()})).encode(),

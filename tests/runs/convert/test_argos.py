@@ -139,5 +139,8 @@ def test_hostile_packages_end_in_a_sentence(parts: dict[str, bytes], tmp_path: P
 
 def test_bpe_of_moses_is_refused_by_name(parts: dict[str, bytes], tmp_path: Path) -> None:
     other = {name.replace("sentencepiece.model", "bpe.model"): content for name, content in parts.items()}
+    (tmp_path / "other.zip").write_bytes(b"PK")
+    with refused(RegardError, "other.zip", "Argos"):
+        import_model(tmp_path / "other.zip", tmp_path / "ours")
     with refused(RegardError, "a.argosmodel", "bpe.model"):
         read_argos(pack(tmp_path / "a.argosmodel", other))

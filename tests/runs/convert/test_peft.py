@@ -156,8 +156,14 @@ def test_what_is_no_lora_of_this_base_is_refused_by_name(tmp_path: Path) -> None
     save_file({key: torch.zeros(3, 12) if "lora_A" in key else torch.zeros(12, 3) for key in good}, file)
     with refused(RegardError, file, f"{name}.lora_A.weight", "3 × 12", "r = 2"):
         import_model(tmp_path / "adapter", tmp_path / "none", base=tmp_path / "base")
-    path.write_text(json.dumps({**CONFIG, "rank_pattern": {"query": 3}}))
-    import_model(tmp_path / "adapter", tmp_path / "of-rank-3", base=tmp_path / "base")
+    for pattern, told in (({"query": 2}, "rank_pattern query = 2"), ({"key": 3}, "r = 2")):
+        path.write_text(json.dumps({**CONFIG, "rank_pattern": pattern}))
+        with refused(RegardError, file, "3 × 12", told):
+            import_model(tmp_path / "adapter", tmp_path / "none", base=tmp_path / "base")
+    for key in ("query", "que.*"):
+        path.write_text(json.dumps({**CONFIG, "rank_pattern": {key: 3}}))
+        import_model(tmp_path / "adapter", tmp_path / key, base=tmp_path / "base")
+    path.write_text(json.dumps(CONFIG))
     save_file({}, file)
     with refused(RegardError, file, "no tensors"):
         import_model(tmp_path / "adapter", tmp_path / "none", base=tmp_path / "base")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file as read_file
+from safetensors.torch import save_file
 
 import regard
 from regard.config import merge, recipe_from
@@ -103,6 +104,28 @@ def test_other_ends_and_starts_are_refused_by_name(both, tmp_path: Path) -> None
     write("config.json", "eos_token_id", None)
     write(search, "eos_token_id", [end])
     read_hub_model(given)
+
+
+@pytest.mark.one_of(2)
+def test_other_shapes_and_numbers_are_refused_by_name(both, tmp_path: Path) -> None:
+    """Where ours is only a part of it, too; and the vocabulary of each side must be there."""
+    kind, peer, folder = both
+    shutil.copytree(folder, given := tmp_path / "theirs", ignore=shutil.ignore_patterns("ours"))
+    (given / "pytorch_model.bin").unlink()
+    tensors = {name: tensor.clone() for name, tensor in peer.state_dict().items()}
+    layer, table = "model.encoder.layers.0.self_attn", "model.encoder.embed_tokens.weight"
+    odd = {f"{layer}.k_proj.weight": 1, f"{layer}.out_proj.weight": 0, f"{layer}.out_proj.bias": 0}
+    changed = {name: torch.cat([tensors[name]] * 2, axis) for name, axis in odd.items()}
+    changed |= {bias: tensors[bias][:, :0] for bias in ("final_logits_bias",) if bias in tensors}
+    for name, tensor in [*changed.items(), (table, tensors[table].to(torch.float8_e4m3fn))]:
+        save_file({**tensors, name: tensor.contiguous()}, given / "model.safetensors")
+        with refused(RegardError, None, name):
+            read_hub_model(given)
+    if kind == "separate":
+        (given / "target_vocab.json").unlink()
+        save_file(tensors, given / "model.safetensors")
+        with refused(RegardError, given / "target_vocab.json"):
+            read_hub_model(given)
 
 
 def test_a_translation_starts_as_in_their_search() -> None:

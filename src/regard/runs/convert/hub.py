@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, TypeVar
 
+import torch
 from pydantic import BeforeValidator, Field, FiniteFloat, StrictBool, StrictStr, TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
@@ -35,6 +36,8 @@ NOT_YET = {
     "umt5": "a UMT5",
 }
 """Models of others that cannot be imported, by their ``model_type``."""
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+"""What weights with fractions may be."""
 LONGEST = 60
 """Characters of a value that a sentence shows."""
 
@@ -166,9 +169,13 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
     disk.refuse_irregular(path, "file of weights")
     try:
         with safe_open(path, "pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (no mapping)
+            found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (no mapping)
     except (SafetensorError, OSError) as error:
         raise RegardError(f"is broken: {error}", str(path)) from None
+    for name, tensor in found.items():
+        if tensor.is_floating_point() and tensor.dtype not in FLOATS:
+            raise RegardError(f"{name!r:.120} holds {tensor.dtype}, which is not supported", str(path))
+    return found
 
 
 def format_value(value: object) -> str:

@@ -38,6 +38,8 @@ def read_foreign_model(folder: Path, wanted: str | None = None, base: Path | Non
         return read_ctranslate2(folder, wanted)
     if is_marian(folder):
         return read_marian_model(folder, wanted)
+    if folder.is_file():
+        raise RegardError("is a file, and no package of Argos; unpack it, and name its folder", str(folder))
     if folder.exists() and not (folder / CONFIG).exists():
         if (folder / RECIPE).exists():
             raise RegardError("is a model of Regard already; use it as it is", str(folder))

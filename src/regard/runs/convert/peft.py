@@ -5,6 +5,7 @@ The tensors are merged by their names there, before any is renamed, so that ever
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -132,9 +133,13 @@ class _BaseWithAdapter(HubFolder):
         """``W + (α / r) B A``, or its transpose where the base stores its matrices so."""
         if base is None or factor_FR is None or not factor_RD.dim() == factor_FR.dim() == base.dim() == 2:
             raise self._odd(name, "has no lora_B beside it, or no matrix of the base")
-        rank, r = len(factor_RD), self.settings.parse("r", WHOLE, 8)
-        if rank not in (r, *self.settings.parse("rank_pattern", RANKS, {}).values()):
-            raise self._odd(name, f"is of {rank} × {factor_RD.shape[1]} numbers, but {ADAPTER} says r = {r}")
+        rank, module = len(factor_RD), "." + name.removesuffix(A)
+        patterns, r = self.settings.parse("rank_pattern", RANKS, {}), self.settings.parse("r", WHOLE, 8)
+        plain = {key for key in patterns if re.fullmatch(r"[\w.]+", key)}  # others are regular expressions
+        named = next((key for key in patterns if key in plain and module.endswith(f".{key}")), None)
+        if rank not in ([patterns[named]] if named else [r, *(patterns[key] for key in patterns.keys() - plain)]):
+            told = f"rank_pattern {named} = {patterns[named]}" if named else f"r = {r}"
+            raise self._odd(name, f"is of {rank} × {factor_RD.shape[1]} numbers, but {ADAPTER} says {told}")
         if factor_FR.shape[1] != rank:
             raise self._odd(name, "has another rank than its lora_B")
         alpha = self.settings.parse("lora_alpha", POSITIVE, 8)

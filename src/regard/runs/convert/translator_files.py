@@ -38,7 +38,8 @@ def vocabularies_of(hub: HubFolder, sizes: tuple[int, int]) -> Vocabularies:
     """
     if (hub.path / SOURCE_MODEL).exists():
         names = _names(hub.path / PIECES)
-        other = _names(hub.path / TARGET_PIECES) if (hub.path / TARGET_PIECES).exists() else names
+        apart = Fields.of(hub.path / SETTINGS, optional=True).get("separate_vocabs") is True
+        other = _names(hub.path / TARGET_PIECES) if apart or (hub.path / TARGET_PIECES).exists() else names
         return of_sides(hub.path, names, other, sizes)
     if (hub.path / MODEL).exists():
         names, codes = _of_fairseq(hub.path)

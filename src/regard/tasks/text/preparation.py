@@ -84,7 +84,8 @@ class Pretrained:
         """
         folder = model_folder(folder)
         if not (folder / RECIPE).exists() or not (folder / MODEL).exists():
-            raise RegardError("is no model folder to initialise from", str(folder))
+            message = f"is no model folder to initialise from; one of others comes in by: regard import {folder} DIR"
+            raise RegardError(message, str(folder))
         verify_with_base(folder)
         recipe = saved_recipe(folder / RECIPE)
         if recipe.info.reads == "image":

@@ -126,6 +126,8 @@ class Reordered:
     axis: int
 
     def inward(self, theirs: Tensor) -> list[Tensor]:
+        if theirs.shape[self.axis] != len(self.order):
+            raise ValueError(f"has the shape {list(theirs.shape)}, of which one size must be {len(self.order)}")
         place = torch.tensor(self.order).argsort()
         return [theirs.index_select(self.axis, place)]
 

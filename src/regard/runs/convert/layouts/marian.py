@@ -138,6 +138,9 @@ class Marian(Format):
         heads = config.parse("decoder_attention_heads", WHOLE)
         own = {} if heads == config.parse("encoder_attention_heads", WHOLE) else {"decoder_heads": heads}
         self._refuse_other_positions(config, tensors)
+        rows = config.parse("decoder_vocab_size", WHOLE, config.parse("vocab_size", WHOLE))
+        if (added := tensors.get(BIAS)) is not None and added.shape not in ((rows,), (1, rows)):
+            raise RegardError(f"{BIAS!r} has the shape {list(added.shape)}, not [1, {rows}]", config.where)
         tie = "three" if SHARED_TABLE in tensors else "two"
         if OUTPUT in tensors:
             tie = "none"
