@@ -118,8 +118,8 @@ def test_the_rate_of_a_classifier_follows_the_size_of_what_it_begins_from(d_mode
 
 
 def test_what_is_no_model_folder_is_said(tmp_path: Path, begun: Pretrained) -> None:
-    for place in (tmp_path / "absent", tmp_path / "begun" / "training"):
-        with refused(RegardError, place):
+    for place, told in ((tmp_path / "absent", "no such folder"), (begun.folder / "recipe.toml", "regard import")):
+        with refused(RegardError, place, told):
             Pretrained.load(place)
     weights = begun.folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])

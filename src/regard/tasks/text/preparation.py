@@ -85,7 +85,7 @@ class Pretrained:
         folder = model_folder(folder)
         if not (folder / RECIPE).exists() or not (folder / MODEL).exists():
             message = f"is no model folder to initialise from; one of others comes in by: regard import {folder} DIR"
-            raise RegardError(message, str(folder))
+            raise RegardError(message if folder.exists() else "no such folder", str(folder))
         verify_with_base(folder)
         recipe = saved_recipe(folder / RECIPE)
         if recipe.info.reads == "image":
